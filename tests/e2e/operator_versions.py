@@ -25,9 +25,9 @@ def copy_of(version: str, folder: Path) -> Path:
 
 
 def program(site: Site, identity: str, *options: str) -> Sequence[str]:
-    """`fairlead operator` for LeaderWorkerSets; without the folder of the tests, so that a copy is found first."""
+    """`fairlead operator` for plans; without the folder of the tests, so that a copy is found first."""
     place = ("--kubeconfig", str(site.server.kubeconfig), "-n", site.namespace, "--port", "0")
-    named = ("--parts", "leaderworker", "--leader-election-identity", identity)
+    named = ("--parts", "plans", "--leader-election-identity", identity)
     return (sys.executable, "-P", "-m", "fairlead", "operator", *place, *named, *options)
 
 

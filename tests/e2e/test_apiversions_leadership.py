@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 from msgspec import structs
 
-from fairlead.contracts.leaderworker.kinds import LEADER_WORKER_SETS
+from fairlead.contracts.plans.kinds import ROLLOUT_TRAITS
 from fairlead.core.controller_version import CONTROLLER_VERSION
 from fairlead.engine.decide.downgrade import MAX_OPERATOR_VERSION, OPERATOR_VERSION
 from fairlead.engine.decide.guard import VersionPolicy
@@ -19,8 +19,9 @@ from kubeloop.objects.apps import STATEFULSETS
 from kubeloop.objects.core import EVENTS, LEASES
 from kubeloop.request import Request, Response, Stream, Transport
 from tests.e2e.clusters import Site, everywhere
-from tests.e2e.leaderworkers import define_sets, with_sets
+from tests.e2e.installing import define
 from tests.e2e.operator_versions import copy_of, environment, program
+from tests.e2e.plans import definitions, with_traits
 from tests.e2e.processes import started
 from tests.e2e.widget_operators import WidgetOperator, a_widget, defined, found, told
 from tests.widgets.decide import Settings
@@ -81,8 +82,8 @@ async def lease_of(site: Site) -> dict[str, str]:
 
 async def handled_by(site: Site, resource: Any, name: str, version: str) -> None:
     async def is_handled() -> bool:
-        annotations = (await found(site, resource, name))["metadata"].get("annotations", {})
-        return annotations.get(CONTROLLER_VERSION) == version and await site.get(STATEFULSETS, name) is not None
+        metadata = (await found(site, resource, name))["metadata"]
+        return bool(metadata.get("annotations", {}).get(CONTROLLER_VERSION) == version and metadata.get("finalizers"))
 
     await site.until(is_handled, every=0.1)
 
@@ -135,20 +136,20 @@ async def test_a23_one_version_acts_at_a_time(site: Site, monkeypatch: pytest.Mo
     assert runs(wrote) == ["1.2.0", "1.3.0", "1.2.0"]
 
 
-@with_sets(controllers=False, on=("real",))
+@with_traits(controllers=False, on=("real",))
 async def test_a23_programs_of_two_versions(site: Site, tmp_path: Path) -> None:
-    await define_sets(site)
+    await define(site, *definitions())
     await site.history.follow(EVENTS)
     old, new = (copy_of(version, tmp_path) for version in ("1.2.0", "1.3.0"))
     async with started(program(site, "old-1"), environment(old)) as first:
-        await a_set(site, "a")
-        await handled_by(site, LEADER_WORKER_SETS, "a", "1.2.0")
+        await a_trait(site, "a")
+        await handled_by(site, ROLLOUT_TRAITS, "a", "1.2.0")
         async with started(program(site, "new-1"), environment(new)) as second:
             await second.said("waiting for the lease")
             first.process.kill()
             died = clock.monotonic()
-            await a_set(site, "b")
-            await handled_by(site, LEADER_WORKER_SETS, "b", "1.3.0")
+            await a_trait(site, "b")
+            await handled_by(site, ROLLOUT_TRAITS, "b", "1.3.0")
             assert clock.monotonic() - died < WITHIN
             await highest(site, "1.3.0")
             assert await second.stop() == 0
@@ -156,34 +157,27 @@ async def test_a23_programs_of_two_versions(site: Site, tmp_path: Path) -> None:
     assert given_back["holderIdentity"] == ""
 
     async with started(program(site, "old-2"), environment(old)) as third:
-        await a_set(site, "c")
+        await a_trait(site, "c")
         await third.said("the Lease is left alone")
         await site.until(lambda: told(site, LEASE, "DowngradeRefused"), every=0.1)
         assert (await found(site, LEASES, LEASE))["spec"] == given_back
         assert await third.stop() == 0
-    assert await site.get(STATEFULSETS, "c") is None
+    assert "finalizers" not in (await found(site, ROLLOUT_TRAITS, "c"))["metadata"]
 
     async with started(program(site, "old-3", "--allow-downgrade"), environment(old)) as fourth:
-        await handled_by(site, LEADER_WORKER_SETS, "c", "1.2.0")
+        await handled_by(site, ROLLOUT_TRAITS, "c", "1.2.0")
         await highest(site, "1.2.0")
         await fourth.said("object left alone")
         assert await fourth.stop() == 0
-    annotations = (await found(site, LEADER_WORKER_SETS, "b"))["metadata"]["annotations"]
+    annotations = (await found(site, ROLLOUT_TRAITS, "b"))["metadata"]["annotations"]
     assert annotations[CONTROLLER_VERSION] == "1.3.0"
 
 
-async def a_set(site: Site, name: str) -> None:
-    pod = {"spec": {"containers": [{"name": "main", "image": "example.test/main:1"}]}}
-    spec = {
-        "replicas": 1,
-        "startupPolicy": "LeaderCreated",
-        "rolloutStrategy": {
-            "type": "RollingUpdate",
-            "rollingUpdateConfiguration": {"maxUnavailable": 1, "maxSurge": 0},
-        },
-        "leaderWorkerTemplate": {"size": 1, "workerTemplate": pod, "restartPolicy": "RecreateGroupOnPodRestart"},
-    }
-    await site.create(LEADER_WORKER_SETS, {"metadata": {"name": name}, "spec": spec})
+async def a_trait(site: Site, name: str) -> None:
+    """Its workload is not there, so that nothing comes of it but a claim of the object."""
+    target = {"apiVersion": "apps/v1", "kind": "Deployment", "name": "absent"}
+    spec = {"targetRef": target, "rolloutPlan": {"targetSize": 1}}
+    await site.create(ROLLOUT_TRAITS, {"metadata": {"name": name}, "spec": spec})
 
 
 def runs(wrote: list[str]) -> list[str]:

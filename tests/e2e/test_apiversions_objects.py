@@ -2,19 +2,25 @@
 
 from __future__ import annotations
 
+import asyncio
 from contextlib import AbstractAsyncContextManager
 
 import pytest
 
+from fairlead.contracts import contract
+from fairlead.contracts.leaderworker.kinds import LEADER_WORKER_SETS
+from fairlead.contracts.leaderworker.settings import Settings as SetSettings
 from fairlead.core.controller_version import CONTROLLER_VERSION
 from fairlead.core.rollout_hash import ROLLOUT_HASH_VERSION
 from fairlead.engine.decide.guard import UNKNOWN, VersionPolicy
+from fairlead.engine.options import PartOptions
 from kubeloop.objects.apps import STATEFULSETS
 from kubeloop.objects.core import EVENTS, PODS
 from kubeloop.objects.meta import Ref
 from kubeloop.request import Request, Response, Stream, Transport, delete
 from tests.e2e.clusters import Site, everywhere
 from tests.e2e.history import Tree
+from tests.e2e.leaderworkers import admit, define_sets
 from tests.e2e.widget_operators import WidgetOperator, a_widget, changed, defined, found, told, workload_of
 from tests.widgets.decide import Settings
 from tests.widgets.kinds import FINALIZER, NAME, WIDGETS
@@ -153,6 +159,33 @@ async def test_upgrade_at_rest_writes_nothing(site: Site, monkeypatch: pytest.Mo
     await site.until(lambda: at_rest(new, ("a",)), every=0.1)
 
     assert [await found(site, WIDGETS, "a"), await found(site, STATEFULSETS, "a")] == before
+
+
+@everywhere(on=("sim",))
+async def test_upgrade_writes_nothing_about_sets_at_rest_and_rolls_nothing_later(site: Site) -> None:
+    """I11 and I12 of a kind that other operators served before."""
+    await define_sets(site)
+    await admit(site)
+    site.start_kubelet(ready_after=0.02, gone_after=0.02)
+    sets = PartOptions(contract("leaderworker"), SetSettings())
+    pod = {"spec": {"containers": [{"name": "main", "image": "example.test/main:1"}]}}
+    template = {"size": 1, "workerTemplate": pod}
+    await site.create(LEADER_WORKER_SETS, {"metadata": {"name": "a"}, "spec": {"leaderWorkerTemplate": template}})
+    old = WidgetOperator(site, Settings(), OLD, sets).start()
+    await site.until(lambda: len(ready(site)) == 1, following=[PODS])
+    await asyncio.sleep(60)  # in virtual time
+    await old.stop()
+    before = [await found(site, resource, "a") for resource in (LEADER_WORKER_SETS, STATEFULSETS)]
+
+    WidgetOperator(site, Settings(), NEW, sets).start()
+    await asyncio.sleep(60)
+
+    assert [await found(site, resource, "a") for resource in (LEADER_WORKER_SETS, STATEFULSETS)] == before
+    await changed(site, LEADER_WORKER_SETS, "a", {"spec": {"replicas": 2}})
+    await site.until(lambda: len(ready(site)) == 2, following=[PODS])
+    after = await found(site, STATEFULSETS, "a")
+    assert after["spec"]["template"] == before[1]["spec"]["template"]
+    assert CONTROLLER_VERSION not in after["metadata"].get("annotations", {})
 
 
 def ready(site: Site) -> dict[str, str]:

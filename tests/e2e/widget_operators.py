@@ -30,12 +30,13 @@ MERGE, JSON = "application/merge-patch+json", "application/json-patch+json"
 
 
 class WidgetOperator:
-    """One version of the operator; `stop` it before another one is to lead."""
+    """One version of the operator; `stop` it before another one is to lead. With `other`, of that part instead."""
 
-    def __init__(self, site: Site, settings: Settings, policy: VersionPolicy) -> None:
+    def __init__(self, site: Site, settings: Settings, policy: VersionPolicy, other: PartOptions | None = None) -> None:
         self.metrics = Metrics()
         self.log = Log()
-        self._site, self._settings, self._policy = site, settings, policy
+        self._site, self._policy = site, policy
+        self._part = other or PartOptions(contract(PART), settings)
         self._task: asyncio.Task[None] | None = None
 
     def start(self) -> WidgetOperator:
@@ -51,7 +52,7 @@ class WidgetOperator:
             process="fairlead",
             identity=f"widgets-{self._policy.own}",
             namespaces=(self._site.namespace,),
-            parts=(PartOptions(contract(PART), self._settings),),
+            parts=(self._part,),
             lease="fairlead-operator",
             versions=self._policy,
         )
