@@ -49,6 +49,7 @@ from kubeloop.sealed import Sealed
 
 ENDPOINT_SLICES = Resource("discovery.k8s.io", "v1", "endpointslices", "EndpointSlice")
 SERVICE_LABEL = "kubernetes.io/service-name"
+BLIND = "they may not be read: allow get, list and watch of endpointslices in the namespace of the Service"
 NAME, GIVEN = "certificates", "given-certificates"
 CALL_TIMEOUT = 10.0
 FIRST_DELAY, LONGEST_DELAY = 0.1, 5.0
@@ -246,6 +247,7 @@ class Rotation:
             former=given.former,
             targets=self._targets.targets(),
             endpoints=self._endpoints(),
+            blind=BLIND if self._slices.is_absent else "",
             own=self._own(),
             answers=answers,
         )
@@ -277,6 +279,7 @@ class Rotation:
             problem=followed.problem,
             targets=self._targets.targets(),
             endpoints=self._endpoints(),
+            blind=BLIND if self._slices.is_absent else "",
             own=self._own(),
             shown_since=self._shown_since,
             answers=answers,

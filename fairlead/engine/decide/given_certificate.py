@@ -50,6 +50,8 @@ class GivenSnapshot(Struct, frozen=True, kw_only=True):
     """Why what is given cannot be served; empty when it can."""
     targets: tuple[Target, ...] = ()
     endpoints: tuple[Endpoint, ...] = ()
+    blind: str = ""
+    """Why they are not known; empty when they are."""
     own: str = ""
     """PEM of the certificate that this replica shows."""
     shown_since: datetime | None = None
@@ -88,7 +90,7 @@ def _retire(seen: GivenSnapshot, leaf: Certificate, now: datetime) -> Decision |
     surplus = [each for each in seen.targets if not each.keeper and has_surplus(each, seen.authorities, now)]
     if not surplus:
         return None
-    behind = shown_elsewhere(seen.shakes, seen.own, leaf, seen.answers)
+    behind = shown_elsewhere(seen.shakes, seen.own, leaf, seen.answers, seen.blind)
     if isinstance(behind, Need):
         return behind
     if behind:

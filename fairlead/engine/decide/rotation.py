@@ -227,7 +227,7 @@ def retire(seen: RotationSnapshot, stored: Stored, now: datetime) -> Decision | 
     leaf = stored.now.leaf
     if stored.phase is not Phase.SWITCHED or leaf is None:
         return None
-    behind = shown_elsewhere(seen.shakes, seen.own, leaf, seen.answers)
+    behind = shown_elsewhere(seen.shakes, seen.own, leaf, seen.answers, seen.blind)
     if isinstance(behind, Need):
         return behind
     if behind:
@@ -279,9 +279,11 @@ RULES: tuple[Callable[[RotationSnapshot, Stored, datetime], Decision | Need | No
 
 
 def shown_elsewhere(
-    shakes: tuple[Ask, ...], own: str, leaf: Certificate, answers: Answers
+    shakes: tuple[Ask, ...], own: str, leaf: Certificate, answers: Answers, blind: str = ""
 ) -> Need | tuple[tuple[str, str], ...]:
     """Where another certificate is shown, or none can be seen; with no address there is this replica alone."""
+    if blind:
+        return (("endpointslices", blind),)
     if todo := answers.lacking(shakes):
         return Need(todo)
     behind = [] if not own or _same(own, leaf.pem) else [("this replica", "it shows the certificate before")]

@@ -96,6 +96,8 @@ class RotationSnapshot(Struct, frozen=True, kw_only=True):
     """Since when all bundles hold the authority that comes next."""
     endpoints: tuple[Endpoint, ...] = ()
     """Ready addresses of the Service."""
+    blind: str = ""
+    """Why they are not known; empty when they are."""
     own: str = ""
     """PEM of the certificate that this replica shows."""
     answers: Answers = Answers()

@@ -107,6 +107,16 @@ def test_the_authority_before_goes_when_it_has_been_left_for_the_overlap() -> No
     assert text_of((new,)) in published(late)
 
 
+def test_who_cannot_see_the_replicas_takes_no_authority_away() -> None:
+    (_, old), (signer, new) = an_authority(), an_authority("two")
+    leaf = a_leaf(signer)
+    seen = given(leaf, new, targets=(a_target(new, old),))
+
+    decision = decided(structs.replace(seen, blind="may not be read", shown_since=START - OVERLAP), leaf)
+
+    assert decision.rule == "await_replicas"
+
+
 def test_what_cannot_be_served_changes_nothing_and_is_told() -> None:
     _, old = an_authority()
     signer, new = an_authority("two")
