@@ -179,21 +179,26 @@ async def test_a_dry_run_of_any_step_leaves_the_definition_as_it_is(site: Site, 
     assert await life.revision() == before
 
 
-@everywhere(controllers=False, on=("sim",))
-async def test_versions_that_prune_one_another_are_not_served_without_conversion(
+@everywhere(controllers=False)
+async def test_versions_that_prune_one_another_are_served_without_conversion_as_unions_only(
     site: Site, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     life = Life(site, tmp_path)
     await life.shop.define("v1")
+    made = await life.shop.make("w-1", size=1, colour="red", legacyMode=True)
     life.file.write_text(yaml.safe_dump(life.shop.definition("v1", "v2")))
     assert await life.does("introduce", "-f", str(life.file)) == codes.DONE
 
     assert await life.does("serve", "v2") == codes.PRECONDITION
-
     told = capsys.readouterr().err
     assert "`fairlead api attach" in told
-    assert "--union" in told
+    assert f"`fairlead api serve {life.shop.name} v2 --union`" in told
     assert (await life.stand())["v2"] == (False, False)
+
+    assert await life.does("serve", "v2", "--union") == codes.DONE
+    await life.shop.change("w-1", {"metadata": {"labels": {"touched": "in-v2"}}}, "v2")
+    assert (await life.shop.live("w-1"))["spec"] == made["spec"]
+    assert await life.does("set_storage", "v2") == codes.DONE
 
 
 @everywhere(controllers=False, on=("sim",))

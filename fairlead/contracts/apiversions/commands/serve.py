@@ -16,7 +16,7 @@ from fairlead.contracts.apiversions.decide.crd_versions import (
     target_of,
     version_of,
 )
-from fairlead.contracts.apiversions.decide.lifecycle import Refused, Step, served
+from fairlead.contracts.apiversions.decide.lifecycle import Refused, Step, served, served_united
 from fairlead.contracts.apiversions.decide.preflight.findings import Finding
 from fairlead.contracts.apiversions.decide.preflight.objects import ConversionTally
 from fairlead.contracts.apiversions.decide.trees import Tree
@@ -30,12 +30,16 @@ MOST_TRIED = 1000
 def _add_arguments(parser: argparse.ArgumentParser) -> None:
     version_step.add_arguments(parser)
     version_step.add_rules(parser)
+    about = "without a webhook: let all versions take one another's fields, so that nothing is pruned"
+    parser.add_argument("--union", action="store_true", help=about)
 
 
 async def _run(called: Invocation) -> int:
     given = called.arguments
 
     async def decide(live: Tree) -> Step | Refused:
+        if given.union:
+            return served_united(live, given.version)
         if version_of(live, given.version).get("served") or strategy_of(live) == "None":
             return served(live, given.version, ())
         rules = await rules_for(called.client, live, given.rules)

@@ -24,6 +24,7 @@ from fairlead.contracts.apiversions.decide.crd_versions import (
 )
 from fairlead.contracts.apiversions.decide.pruned_leaves import is_union_safe
 from fairlead.contracts.apiversions.decide.trees import Tree, copied
+from fairlead.contracts.apiversions.decide.union import with_unions
 from fairlead.contracts.apiversions.decide.version_uses import Uses
 
 LONGEST_WARNING = 256
@@ -100,14 +101,30 @@ def served(
     if strategy_of(live) == "None" and not is_union_safe(_with(live, version, served=True)):
         reasons.append(
             f"without conversion {version} and the other versions prune one another's fields"
-            f" (`fairlead api preflight` lists them): attach rules with `fairlead api attach {crd} --rules FILE`,"
-            f" or widen the schemas with `fairlead api detach {crd} --union`"
+            f" (`fairlead api preflight` lists them): {_no_pruning(crd, version)}"
         )
     if unchecked and not yes:
         reasons.append(f"{unchecked}: give --rules FILE, or --yes where you know that it converts without loss")
     if reasons:
         return Refused(tuple(reasons))
     return Step(patch=_set(live, version, served=True), said=f"{crd}: {version} is served")
+
+
+def served_united(live: Tree, version: str) -> Step | Refused:
+    """The version is served, and all versions that count take one another's shape from the same write on."""
+    crd = name_of(live)
+    version_of(live, version)
+    if strategy_of(live) != "None":
+        return Refused((f"{crd} is converted by {target_of(live)}, so its versions need no union: leave --union out",))
+    wanted = _with(live, version, served=True)
+    if is_union_safe(wanted):
+        return served(live, version, ())
+    union = with_unions(wanted)
+    return Step(
+        patch=({"op": "replace", "path": "/spec/versions", "value": union.definition["spec"]["versions"]},),
+        said=f"{crd}: {version} is served, and its versions take one another's fields",
+        warnings=union.notes,
+    )
 
 
 def stored(
@@ -124,9 +141,7 @@ def stored(
     reasons += _uncovered(live, [version], converters, yes=yes)
     if strategy_of(live) == "None" and not is_union_safe(live):
         reasons.append(
-            f"without conversion {version} prunes fields that only other versions know:"
-            f" attach rules with `fairlead api attach {crd} --rules FILE`,"
-            f" or widen the schemas with `fairlead api detach {crd} --union`"
+            f"without conversion {version} prunes fields that only other versions know: {_no_pruning(crd, version)}"
         )
     if reasons:
         return Refused(tuple(reasons))
@@ -231,6 +246,13 @@ def _unlooked(uses: Uses) -> tuple[str, ...]:
     if not uses.untold:
         return ()
     return (f"{_some(uses.untold, len(uses.untold))} may not be listed by you, and may hold references to the version",)
+
+
+def _no_pruning(crd: str, version: str) -> str:
+    return (
+        f"attach rules with `fairlead api attach {crd} --rules FILE`,"
+        f" or widen the schemas with `fairlead api serve {crd} {version} --union`"
+    )
 
 
 def _named(crd: str, version: str, uses: Uses) -> list[str]:
