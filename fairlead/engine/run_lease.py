@@ -29,7 +29,7 @@ async def exclusively(
     client: Client,
     lease: Ref,
     work: Callable[[Election], Awaitable[T]],
-    told: Callable[[str], None] = lambda _: None,
+    told: Callable[[str], object] = lambda _: None,
 ) -> T:
     """What the work comes to, done while the Lease is held; raises Precondition where another run holds it.
 

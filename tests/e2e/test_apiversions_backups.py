@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from fairlead.contracts.apiversions.commands import codes
-from fairlead.contracts.apiversions.commands.live_crd import UnknownCrd
+from fairlead.contracts.apiversions.commands.live_definition import NoDefinition
 from fairlead.engine.command import Precondition
 from kubeloop.client import Client
 from kubeloop.request import Request, Response
@@ -178,7 +178,7 @@ async def test_a_backup_never_overwrites_and_a_crd_that_is_not_there_is_named(si
         await called("backup", site.client, shop.name, "--out", str(place), *QUIET)
     assert {path: path.read_bytes() for path in place.rglob("*") if path.is_file()} == held
 
-    with pytest.raises(UnknownCrd, match=shop.name):
+    with pytest.raises(NoDefinition, match=shop.name):
         await called("backup", site.client, f"wigdets.{shop.group}", "--out", str(tmp_path / "b"), *QUIET)
     assert names_in(tmp_path) == ["backup"]
 

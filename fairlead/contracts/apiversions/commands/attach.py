@@ -10,7 +10,7 @@ import msgspec
 
 from fairlead.contracts.apiversions import attach_map, self_test
 from fairlead.contracts.apiversions.commands import codes, options
-from fairlead.contracts.apiversions.commands.live_crd import UnknownCrd, journal_namespace, live_crd
+from fairlead.contracts.apiversions.commands.live_definition import NoDefinition, definition_of, journal_namespace
 from fairlead.contracts.apiversions.commands.rule_sources import rule_sets
 from fairlead.contracts.apiversions.commands.said import complain, show
 from fairlead.contracts.apiversions.decide.convert import Kind
@@ -58,8 +58,8 @@ async def _run(called: Invocation) -> int:
         raise Usage("a CRD is attached with all its objects, so no --namespace can be given")
     rules = _rules(given)
     try:
-        definition = await live_crd(called.client, given.crd)
-    except UnknownCrd as error:
+        definition = await definition_of(called.client, given.crd)
+    except NoDefinition as error:
         return complain(str(error))
     try:
         kind = _kind(rules, definition)
@@ -146,7 +146,7 @@ async def _awaited(called: Invocation, home: str) -> int:
         show(result, given.output, f"tried, nothing is written: rules of {given.crd} in ConfigMap {name}")
         return codes.DONE
     until = clock.monotonic() + given.timeout
-    while not is_attached(await live_crd(called.client, given.crd)):
+    while not is_attached(await definition_of(called.client, given.crd)):
         if clock.monotonic() >= until:
             text = f"rules of {given.crd} are in ConfigMap {name}; the operator attaches it when all replicas have them"
             show(result, given.output, text)

@@ -8,9 +8,9 @@ from pathlib import Path
 
 from fairlead.contracts.apiversions.backing_up import Backer
 from fairlead.contracts.apiversions.commands import codes, options
-from fairlead.contracts.apiversions.commands.live_crd import live_crd
+from fairlead.contracts.apiversions.commands.live_definition import definition_of
 from fairlead.contracts.apiversions.commands.no_namespaces import refuse_namespaces
-from fairlead.contracts.apiversions.commands.results import complain, show
+from fairlead.contracts.apiversions.commands.said import complain, show
 from fairlead.contracts.apiversions.decide.offline.backup_format import BadBackup, Manifest
 from fairlead.contracts.apiversions.dependents import search
 from fairlead.engine.command import Invocation, Precondition, Subcommand
@@ -31,7 +31,7 @@ async def _run(called: Invocation) -> int:
     refuse_namespaces(called, "a backup")
     reporter = Reporter(given.progress, sys.stderr)
     try:
-        definition = await live_crd(called.client, given.crd)
+        definition = await definition_of(called.client, given.crd)
         through = await search(called.client, given.dependents, given.page_size)
         backer = Backer(
             called.client,

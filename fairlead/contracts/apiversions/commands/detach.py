@@ -8,7 +8,7 @@ import asyncio
 from fairlead.contracts.apiversions import attach_map
 from fairlead.contracts.apiversions.commands import codes, options
 from fairlead.contracts.apiversions.commands.attach import add_home, is_attached
-from fairlead.contracts.apiversions.commands.live_crd import UnknownCrd, journal_namespace, live_crd
+from fairlead.contracts.apiversions.commands.live_definition import NoDefinition, definition_of, journal_namespace
 from fairlead.contracts.apiversions.commands.said import complain, show
 from fairlead.contracts.apiversions.decide.detaching import blockers, detach_patch, united
 from fairlead.contracts.apiversions.decide.trees import Tree
@@ -41,8 +41,8 @@ async def _run(called: Invocation) -> int:
     if called.namespaces:
         raise Usage("a CRD is detached with all its objects, so no --namespace can be given")
     try:
-        definition = await live_crd(called.client, given.crd)
-    except UnknownCrd as error:
+        definition = await definition_of(called.client, given.crd)
+    except NoDefinition as error:
         return complain(str(error))
     home = journal_namespace(definition, given.operator_namespace or _home(definition))
     await _check(called, definition, home)
@@ -109,7 +109,7 @@ async def _written(called: Invocation, definition: Tree) -> tuple[str, ...] | No
         try:
             await called.client.call(dry(request) if given.dry_run else request)
         except Conflict:
-            definition = await live_crd(called.client, given.crd)
+            definition = await definition_of(called.client, given.crd)
             continue
         return notes
     return None
@@ -119,7 +119,7 @@ async def _stays(called: Invocation) -> bool:
     """Whether it stays so: an operator that hears of the rules later than of the CRD puts it back for a moment."""
     until = clock.monotonic() + STAYS_SECONDS
     await asyncio.sleep(LOOKED_AT_AFTER)
-    while is_webhook(await live_crd(called.client, called.arguments.crd)):
+    while is_webhook(await definition_of(called.client, called.arguments.crd)):
         if clock.monotonic() >= until:
             return False
         await asyncio.sleep(LOOKED_AT_AFTER)

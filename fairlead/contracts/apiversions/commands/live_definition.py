@@ -2,29 +2,48 @@
 
 from __future__ import annotations
 
-from typing import Any
+from msgspec import Struct
 
 from fairlead.contracts.apiversions.decide.trees import Tree
+from fairlead.contracts.apiversions.kinds import CRD_OWNER, HOME
 from fairlead.engine.command import Invocation, Usage
+from fairlead.engine.decide.definitions import definition_in
 from fairlead.engine.decide.registration import DEFINITIONS
+from kubeloop import request
 from kubeloop.client import Client
-from kubeloop.errors import NotFound
+from kubeloop.errors import KubeError, NotFound
 from kubeloop.objects.meta import Ref
 
+MOST_NAMED = 8
 
-class NoDefinition(Exception):
-    """There is no such CRD; the text says which there are of that group."""
+
+class _Meta(Struct):
+    name: str
+
+
+class _Named(Struct):
+    metadata: _Meta
+
+
+class NoDefinition(KubeError):
+    """There is no such CRD; the text says which there are."""
 
 
 async def definition_of(client: Client, name: str) -> Tree:
-    """Raises NoDefinition."""
+    """Raises NoDefinition, and errors of the cluster."""
     try:
-        found: Tree = await client.read(Ref(DEFINITIONS, "", name), dict[str, Any])
+        answer = await client.call(request.get(Ref(DEFINITIONS, "", name)))
     except NotFound:
-        listed = await client.list(DEFINITIONS, dict[str, Any], metadata_only=True)
-        names = sorted(each["metadata"]["name"] for each in listed.items)
-        raise NoDefinition(f"there is no CRD {name}; {_known(name, names)}") from None
-    return found
+        listed = await client.list(DEFINITIONS, _Named, metadata_only=True)
+        names = sorted(each.metadata.name for each in listed.items)
+        raise NoDefinition(f"there is no CRD {name}: {_known(name, names)}") from None
+    return definition_in(answer.body, f"CRD {name}")
+
+
+def journal_namespace(definition: Tree, given: str) -> str:
+    """Where its journal is: as `--journal` says, else with the installation that owns it."""
+    annotations = definition["metadata"].get("annotations") or {}
+    return given or annotations.get(CRD_OWNER) or HOME
 
 
 def refuse_namespaces(called: Invocation, what: str) -> None:
@@ -36,4 +55,5 @@ def refuse_namespaces(called: Invocation, what: str) -> None:
 def _known(name: str, names: list[str]) -> str:
     plural, _, group = name.partition(".")
     close = [each for each in names if each.partition(".")[2] == group or each.partition(".")[0] == plural] or names
-    return f"there are {', '.join(close[:10])}" if close else "there are none"
+    more = f" and {len(close) - MOST_NAMED} more" if len(close) > MOST_NAMED else ""
+    return f"there are {', '.join(close[:MOST_NAMED])}{more}" if close else "the cluster has none at all"

@@ -12,9 +12,9 @@ from fairlead.contracts.apiversions.backing_up import Backer
 from fairlead.contracts.apiversions.backup_directory import Backup, DirectoryRecords, opened
 from fairlead.contracts.apiversions.commands import codes, options
 from fairlead.contracts.apiversions.commands.carried import terms_of
-from fairlead.contracts.apiversions.commands.live_crd import journal_namespace, live_crd
+from fairlead.contracts.apiversions.commands.live_definition import definition_of, journal_namespace
 from fairlead.contracts.apiversions.commands.no_namespaces import refuse_namespaces
-from fairlead.contracts.apiversions.commands.results import complain, show
+from fairlead.contracts.apiversions.commands.said import complain, show
 from fairlead.contracts.apiversions.commands.upgrade_texts import outcome_of, plan_text, rehearsal_text
 from fairlead.contracts.apiversions.decide.offline import rehearsing
 from fairlead.contracts.apiversions.decide.offline.backup_format import BadBackup
@@ -80,7 +80,7 @@ async def _run(called: Invocation) -> int:
         raise Usage("--resume and --rollback go by what the upgrade began with: leave out -f, --rules and the rest")
     if not goes_on and not (given.filename and given.rules):
         raise Usage("an upgrade needs -f NEWCRD and --rules FILE")
-    definition = await live_crd(called.client, given.crd)
+    definition = await definition_of(called.client, given.crd)
     begun = _Begun(called, definition)
     try:
         async with asyncio.timeout(given.timeout):

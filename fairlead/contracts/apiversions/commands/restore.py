@@ -9,9 +9,9 @@ from pathlib import Path
 
 from fairlead.contracts.apiversions.backup_directory import Backup, DirectoryRecords, TriedRecords, opened
 from fairlead.contracts.apiversions.commands import codes, options
-from fairlead.contracts.apiversions.commands.live_crd import UnknownCrd, live_crd
+from fairlead.contracts.apiversions.commands.live_definition import NoDefinition, definition_of
 from fairlead.contracts.apiversions.commands.no_namespaces import refuse_namespaces
-from fairlead.contracts.apiversions.commands.results import complain, show
+from fairlead.contracts.apiversions.commands.said import complain, show
 from fairlead.contracts.apiversions.decide.offline import restoring
 from fairlead.contracts.apiversions.decide.offline.backup_format import BadBackup
 from fairlead.contracts.apiversions.decide.offline.object_parts import parts_of
@@ -67,8 +67,8 @@ async def world_of(
     """What is to be restored; raises Precondition where the cluster cannot take it."""
     manifest = backup.manifest
     try:
-        live = await live_crd(client, manifest.crd)
-    except UnknownCrd:
+        live = await definition_of(client, manifest.crd)
+    except NoDefinition:
         raise Precondition(
             f"there is no CRD {manifest.crd}: create it first, with `kubectl create -f {backup.place}/crd.yaml`"
         ) from None

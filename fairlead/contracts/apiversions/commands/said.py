@@ -14,10 +14,10 @@ from fairlead.contracts.apiversions.commands import codes
 def show(result: Any, form: str, text: str) -> None:
     """The result as `json` or `yaml`, or what people are told instead."""
     if form == "json":
-        print(msgspec.json.format(msgspec.json.encode(result), indent=2).decode())
+        print(msgspec.json.format(msgspec.json.encode(msgspec.to_builtins(result, str_keys=True)), indent=2).decode())
     elif form == "yaml":
-        print(yaml.safe_dump(msgspec.to_builtins(result), sort_keys=False, allow_unicode=True), end="")
-    else:
+        print(yaml.safe_dump(msgspec.to_builtins(result, str_keys=True), sort_keys=False, allow_unicode=True), end="")
+    elif text:
         print(text)
 
 
