@@ -165,10 +165,10 @@ class RuleBook:
     async def learn(self, group: str) -> None:
         """Versions of this group may be new: its definitions are read, and its rules tried anew, once in a while."""
         now = clock.monotonic()
-        if now - self._learned.get(group, float("-inf")) < LEARN_SECONDS:
+        names = [name for name in self.loaded if name.partition(".")[2] == group]
+        if not names or now - self._learned.get(group, float("-inf")) < LEARN_SECONDS:
             return
         self._learned[group] = now
-        names = [name for name in self.loaded if name.partition(".")[2] == group]
         with suppress(TimeoutError, KubeError):
             async with asyncio.timeout(LEARN_SECONDS):
                 for name in names:
