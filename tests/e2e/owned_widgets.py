@@ -2,16 +2,22 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-
 from fairlead.contracts.apiversions.kinds import CA_MANAGER, CONVERTIBLE, CRD_OWNER, CRD_REVISION, MANAGER
 from fairlead.core.act import EventNote
+from fairlead.engine.assembly import assemble
 from fairlead.engine.certificates.authority import Publication
+from fairlead.engine.contract import Contract, Room
 from fairlead.engine.decide.owned_definitions import Owner
 from fairlead.engine.decide.registration import Tree, Webhook
 from fairlead.engine.decide.replicas import ReplicaQuestion
 from fairlead.engine.kinds.registration import Owned, Registration
+from fairlead.engine.metrics import Metrics
+from fairlead.engine.options import OperatorOptions, PartOptions
+from fairlead.engine.part import Part, PartContext
 from kubeloop.caches import Caches
+from kubeloop.objects.core import LEASES
+from kubeloop.objects.meta import Ref
+from kubeloop.request import Transport
 from kubesim.pki import Authority
 from tests.contracts.apiversions.decide.definitions import V1, V2, a_definition, a_version
 from tests.e2e.clusters import Site
@@ -20,6 +26,8 @@ from tests.engine.world import Log
 
 AUTHORITY = Authority()
 REVISION = "3"
+CONTROLLER = "widget-definitions"
+"""Not that of environments, whose rounds are decided otherwise."""
 
 
 def widgets(*versions: Tree, revision: str = REVISION) -> Tree:
@@ -59,6 +67,7 @@ class Installation:
             self.publication,
             self.log.logger(),
             manager=MANAGER,
+            name=CONTROLLER,
             owned=Owned(owner=self.owner, replicas=self.replicas, tell=self._tell),
         )
 
@@ -74,6 +83,19 @@ class Installation:
         rounds = rounds_of(registration.controller, self.site.client, self.log.logger(), self._tell, caches)
         self.site.start(rounds.run())
 
+    async def __call__(self, transport: Transport) -> None:
+        """A process with nothing else to do: call it with a transport to run it."""
+        made = Contract(name="widgets", about="widgets", part=Room(__name__, "part"), registers=True, lease="widgets")
+        parts = (PartOptions(made, self),)
+        options = OperatorOptions(process="fairlead", parts=parts, identity="operator", lease="fairlead-operator")
+        try:
+            manager = await assemble(options, self.site.namespace, transport, Metrics(), self.log.logger())
+            await manager.run()
+        finally:
+            close = getattr(transport, "close", None)
+            if close is not None:
+                await close()
+
     @property
     def reasons(self) -> list[str]:
         return [each.reason for each in self.told]
@@ -83,4 +105,18 @@ class Installation:
         self.site.history.wake()
 
 
-Change = Callable[[Tree], None]
+def part(context: PartContext, installation: Installation) -> Part:
+    """What the process runs: the definition is there before the rounds of this part, and of no other."""
+    lease = Ref(LEASES, context.home, "fairlead-operator")
+    registration = Registration(
+        context.client,
+        context.caches,
+        (widgets(),),
+        installation.webhook,
+        installation.publication,
+        context.log,
+        manager=MANAGER,
+        name=CONTROLLER,
+        owned=Owned(owner=installation.owner, replicas=installation.replicas, tell=context.tell, lease=lease),
+    )
+    return Part(name="widgets", controllers=(registration.controller,), before_rounds=(registration.register,))

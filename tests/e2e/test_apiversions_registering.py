@@ -14,6 +14,7 @@ from fairlead.engine.decide.registration import DEFINITIONS, Tree
 from fairlead.engine.kinds.registration import RegistrationFailed
 from fairlead.engine.part import GivesBack
 from kubeloop import request
+from kubeloop.objects.core import EVENTS
 from kubeloop.objects.meta import Ref
 from kubesim.pki import Authority
 from tests.contracts.apiversions.decide.definitions import NAME, V1, V2, a_version
@@ -286,3 +287,52 @@ async def test_a_definition_that_does_not_come_into_force_ends_the_start_and_peo
         await operator.registered()
 
     assert operator.reasons == ["NotEstablished"]
+
+
+async def told(site: Site, reason: str) -> bool:
+    events = await site.client.list(EVENTS, dict[str, Any])
+    return any(each["reason"] == reason for each in events.items)
+
+
+@everywhere(controllers=False)
+async def test_a_process_registers_its_definitions_and_tells_people_in_events(site: Site) -> None:
+    """Scenarios A8, A9 and A10 as a process plays them, with a Lease."""
+    await site.history.follow(CUSTOM_RESOURCES)
+    first = site.start_operator(Installation(site))
+    await site.until(lambda: told(site, "CRDRegistered"), every=0.2)
+    await site.until(lambda: _is_settled(site), every=0.2)
+    before = marks(await live(site))
+    await site.stop(first)
+
+    second = Installation(site)
+    running = site.start_operator(second)
+    await site.until(lambda: second.log.of("definition registered"), every=0.2)
+    again = marks(await live(site))
+    await site.stop(running)
+    theirs = a_conversion("other", caBundle=b64encode(Authority().certificate).decode())
+    await patched(site, {"op": "replace", "path": "/spec/conversion", "value": theirs}, name=NAME)
+    site.start_operator(Installation(site))
+    await site.until(lambda: told(site, "ConversionForeign"), every=0.2)
+
+    assert again == before
+    assert conversion(await live(site)) == theirs
+
+
+async def _is_settled(site: Site) -> bool:
+    tree = await live(site)
+    return owns(tree, CA_MANAGER, *BUNDLE) and not owns(tree, MANAGER, *BUNDLE)
+
+
+@everywhere(controllers=False, on=("sim",))
+async def test_replicas_that_stay_behind_are_told_about_on_the_lease(site: Site) -> None:
+    proxy = ServiceProxy(site)
+    await proxy.start()
+    await a_pod(site, "old")
+    await proxy.tell(Endpoint("old", "10.1.0.1"))
+
+    site.start_operator(Installation(site))
+    await site.until(lambda: told(site, "ReplicasBehind"), every=5, within=900)
+
+    events = await site.client.list(EVENTS, dict[str, Any])
+    (found,) = [each for each in events.items if each["reason"] == "ReplicasBehind"]
+    assert found["regarding"]["kind"] == "Lease"

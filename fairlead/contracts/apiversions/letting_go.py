@@ -13,7 +13,7 @@ from fairlead.contracts.apiversions.decide.detaching import blockers, detach_pat
 from fairlead.contracts.apiversions.decide.trees import Tree
 from fairlead.contracts.apiversions.kinds import MANAGER
 from fairlead.engine.decide.definitions import definition_in
-from fairlead.engine.decide.owned_definitions import is_webhook, owns
+from fairlead.engine.decide.owned_definitions import is_webhook, wrote_conversion
 from fairlead.engine.decide.registration import DEFINITIONS, at
 from fairlead.engine.driver.perform import request_for
 from fairlead.engine.letting_go import Held, LettingGo
@@ -44,11 +44,8 @@ def _names(definition: Tree, namespace: str, services: Sequence[str] | None) -> 
     if not is_webhook(definition):
         return False
     service = at(definition, "spec", "conversion", "webhook", "clientConfig", "service")
-    if services is None:
-        ours = owns(definition, MANAGER, "spec", "conversion", "webhook", "clientConfig")
-    else:
-        ours = service.get("name") in services
-    return ours and service.get("namespace") == namespace
+    ours = wrote_conversion(definition, MANAGER) if services is None else service.get("name") in services
+    return bool(ours) and service.get("namespace") == namespace
 
 
 async def _held(client: Client, namespace: str, definition: Tree) -> Held:

@@ -11,7 +11,8 @@ from msgspec import Struct
 from fairlead.engine.decide.registration import Tree, Webhook, at
 
 OLM_LABEL, OLM_PREFIX = "olm.managed", "operators.coreos.com/"
-BUNDLE = ("spec", "conversion", "webhook", "clientConfig", "caBundle")
+CLIENT = ("spec", "conversion", "webhook", "clientConfig")
+BUNDLE = (*CLIENT, "caBundle")
 FORCED = (".spec.versions", ".spec.conversion")
 """What is ours whoever else writes it: the versions are merged before, and a conversion of others is not applied."""
 _FIELD = re.compile(r"^- (\.\S+)$|: (\.\S+)$", re.MULTILINE)
@@ -82,7 +83,14 @@ def is_ours(live: Tree, webhook: Webhook | None, owner: Owner) -> bool:
     config = at(live, "spec", "conversion", "webhook", "clientConfig")
     if webhook is not None and _same_place(config, webhook):
         return True
-    return owns(live, owner.manager, "spec", "conversion", "webhook", "clientConfig")
+    return wrote_conversion(live, owner.manager)
+
+
+def wrote_conversion(live: Tree, manager: str) -> bool:
+    """Whether the address that objects are converted at is the manager's: whoever changes it owns it from then on."""
+    service = (*CLIENT, "service")
+    named = owns(live, manager, *service, "name") and owns(live, manager, *service, "namespace")
+    return is_webhook(live) and (named or owns(live, manager, *CLIENT, "url"))
 
 
 def is_foreign(live: Tree, webhook: Webhook | None, owner: Owner) -> bool:

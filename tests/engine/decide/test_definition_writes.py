@@ -9,7 +9,7 @@ from msgspec import structs
 
 from fairlead.core.act import AnyWrite, Apply, Patch
 from fairlead.engine.decide.definition_writes import DefinitionWish, Step, next_step
-from fairlead.engine.decide.owned_definitions import Owner, disputed, left_to_others, without
+from fairlead.engine.decide.owned_definitions import Owner, disputed, is_foreign, left_to_others, without
 from fairlead.engine.decide.registration import Tree, Webhook, at
 from tests.engine.definition_server import NAME, a_definition
 
@@ -24,7 +24,8 @@ WISH = DefinitionWish(
     enough=frozenset({BUNDLE}),
     owner=OWNER,
 )
-CONVERSION: Tree = {"f:strategy": {}, "f:webhook": {"f:clientConfig": {"f:service": {}}}}
+ADDRESS: Tree = {"f:service": {"f:name": {}, "f:namespace": {}}}
+CONVERSION: Tree = {"f:strategy": {}, "f:webhook": {"f:clientConfig": ADDRESS}}
 CA: Tree = {"f:webhook": {"f:clientConfig": {"f:caBundle": {}}}}
 
 
@@ -61,7 +62,10 @@ def test_a_definition_that_is_as_it_should_be_gets_no_write() -> None:
 
 
 def test_the_first_write_has_the_bundle_and_the_next_ones_move_it_to_its_manager() -> None:
-    both = {**CONVERSION, "f:webhook": {"f:clientConfig": {"f:service": {}, "f:caBundle": {}}}}
+    both = {
+        **CONVERSION,
+        "f:webhook": {"f:clientConfig": {"f:service": {"f:name": {}, "f:namespace": {}}, "f:caBundle": {}}},
+    }
     first = next_step(WISH, live({"strategy": "None"}))
     second = next_step(WISH, live(None, owned("we", both)))
     third = next_step(WISH, live(None, owned("we", both), owned("we-ca", CA)))
@@ -74,7 +78,10 @@ def test_the_first_write_has_the_bundle_and_the_next_ones_move_it_to_its_manager
 
 
 def test_an_apply_between_them_does_not_take_the_bundle_away() -> None:
-    both = {**CONVERSION, "f:webhook": {"f:clientConfig": {"f:service": {}, "f:caBundle": {}}}}
+    both = {
+        **CONVERSION,
+        "f:webhook": {"f:clientConfig": {"f:service": {"f:name": {}, "f:namespace": {}}, "f:caBundle": {}}},
+    }
     tree = live(None, owned("we", both))
     tree["spec"]["versions"] = tree["spec"]["versions"][:1]
 
@@ -147,3 +154,12 @@ def test_only_the_conversion_of_a_definition_of_others_is_written() -> None:
 
     assert set(body(step)["spec"]) == {"conversion"}
     assert set(body(step)["metadata"]) == {"name"}
+
+
+def test_what_somebody_else_pointed_elsewhere_is_not_ours_whatever_we_still_own_of_it() -> None:
+    """A patch that changes the name of the Service leaves path and port with us."""
+    rest: Tree = {"f:strategy": {}, "f:webhook": {"f:clientConfig": {"f:service": {"f:path": {}, "f:port": {}}}}}
+    tree = live(Webhook(name="theirs", namespace="operator").conversion(b"x"), owned("we", rest))
+
+    assert is_foreign(tree, HOOK, OWNER)
+    assert next_step(structs.replace(WISH, definition=None), tree) is None

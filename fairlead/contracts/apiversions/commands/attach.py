@@ -21,7 +21,7 @@ from fairlead.contracts.apiversions.decide.trees import Tree
 from fairlead.contracts.apiversions.kinds import CRD_OWNER, MANAGER
 from fairlead.contracts.apiversions.payload_looks import look_at_all
 from fairlead.engine.command import Invocation, Precondition, Subcommand, Usage
-from fairlead.engine.decide.owned_definitions import is_olms, is_webhook, owns, place_of
+from fairlead.engine.decide.owned_definitions import is_olms, is_webhook, place_of, wrote_conversion
 from kubeloop import clock
 from kubeloop.client import Client
 from kubeloop.errors import NotFound
@@ -49,7 +49,7 @@ def add_home(parser: argparse.ArgumentParser) -> None:
 
 def is_attached(definition: Tree) -> bool:
     """Whether the operator has pointed it at itself."""
-    return is_webhook(definition) and owns(definition, MANAGER, "spec", "conversion", "webhook", "clientConfig")
+    return wrote_conversion(definition, MANAGER)
 
 
 async def _run(called: Invocation) -> int:

@@ -24,7 +24,7 @@ from fairlead.engine.decide import conversion_probe
 from fairlead.engine.decide.conversion_probe import Probed, ProbeResult
 from fairlead.engine.decide.definition_rounds import MOST_CONFLICTS, Repairs
 from fairlead.engine.decide.definition_writes import DefinitionWish, Step, conversion_patch, next_step
-from fairlead.engine.decide.owned_definitions import Owner, is_foreign, is_ours, obstacle, owns
+from fairlead.engine.decide.owned_definitions import Owner, is_foreign, is_ours, obstacle, wrote_conversion
 from fairlead.engine.decide.owned_rounds import LOST, foreign_note
 from fairlead.engine.decide.registration import DEFINITIONS, NOT_CONVERTED, Webhook
 from fairlead.engine.decide.replicas import ReplicaQuestion
@@ -251,7 +251,7 @@ def _released(seen: AttachSnapshot, cached: Tree) -> Decision | Need:
 def _is_attached_here(seen: AttachSnapshot, tree: Tree) -> bool:
     """A conversion that a person wrote is a person's to remove, and an own definition is registered elsewhere."""
     own = seen.owner.owner_key in (tree["metadata"].get("annotations") or {})
-    written = owns(tree, seen.owner.manager, "spec", "conversion", "webhook", "clientConfig")
+    written = wrote_conversion(tree, seen.owner.manager)
     return written and not own and is_ours(tree, seen.webhook, seen.owner)
 
 

@@ -39,7 +39,8 @@ RULES = read_rules(
         ],
     }
 )
-FIELDS: Tree = {"f:spec": {"f:conversion": {"f:strategy": {}, "f:webhook": {"f:clientConfig": {"f:service": {}}}}}}
+ADDRESS: Tree = {"f:service": {"f:name": {}, "f:namespace": {}}}
+FIELDS: Tree = {"f:spec": {"f:conversion": {"f:strategy": {}, "f:webhook": {"f:clientConfig": ADDRESS}}}}
 BUNDLED: Tree = {"f:spec": {"f:conversion": {"f:webhook": {"f:clientConfig": {"f:caBundle": {}}}}}}
 
 
