@@ -16,6 +16,7 @@ from typing import Any, TypeAlias
 import msgspec
 from msgspec import Struct
 
+from fairlead.contracts.apiversions.decide.pointers import RESERVED
 from fairlead.contracts.apiversions.decide.shapes import Key
 from fairlead.contracts.apiversions.decide.trees import Absent
 from fairlead.contracts.apiversions.kinds import CARRY_PREFIX
@@ -122,6 +123,8 @@ def _entry(tree: Mapping[str, Any]) -> Entry:
     segments = tuple(map(_segment, path))
     if not segments or not 0 <= ancestor <= len(segments):
         raise ValueError("no path")
+    if not isinstance(segments[0], str) or segments[0] in RESERVED:
+        raise ValueError("outside of the body")  # the API server would refuse the object, and every list with it
     return Entry(version, segments, tree.get("w", Absent), tree.get("g", Absent), ancestor, is_order)
 
 
