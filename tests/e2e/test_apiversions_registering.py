@@ -15,7 +15,7 @@ from fairlead.engine.kinds.registration import RegistrationFailed
 from fairlead.engine.part import GivesBack
 from kubeloop import request
 from kubeloop.objects.core import EVENTS
-from kubeloop.objects.meta import Ref
+from kubeloop.objects.meta import Ref, Resource
 from kubesim.pki import Authority
 from tests.contracts.apiversions.decide.definitions import NAME, V1, V2, a_version
 from tests.e2e.clusters import CUSTOM_RESOURCES, Site, everywhere
@@ -336,3 +336,16 @@ async def test_replicas_that_stay_behind_are_told_about_on_the_lease(site: Site)
     events = await site.client.list(EVENTS, dict[str, Any])
     (found,) = [each for each in events.items if each["reason"] == "ReplicasBehind"]
     assert found["regarding"]["kind"] == "Lease"
+
+
+@everywhere(controllers=False)
+async def test_a_webhook_that_the_api_server_does_not_reach_is_told_and_stops_nothing(site: Site) -> None:
+    await Installation(site).registered()
+    tree = {"metadata": {"name": "one"}, "spec": {"size": 1}}
+    await site.create(Resource("example.test", "v2", "widgets", "Widget"), tree)
+    operator = Installation(site)
+
+    await operator.registered()
+
+    assert operator.reasons == ["WebhookUnreachable"]
+    assert "conversion webhook for" in operator.told[0].text

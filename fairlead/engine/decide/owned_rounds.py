@@ -14,6 +14,8 @@ from fairlead.core.act import AnyWrite, Apply, Does, EventNote, Patch
 from fairlead.core.ask import Bad, Need
 from fairlead.core.decision import Decision, Hold, Move
 from fairlead.core.reason import Reason
+from fairlead.engine.decide import conversion_probe
+from fairlead.engine.decide.conversion_probe import Probed
 from fairlead.engine.decide.definition_rounds import (
     MOST_CONFLICTS,
     REPAIRED,
@@ -48,7 +50,10 @@ def register_owned(seen: DefinitionSnapshot, now: datetime) -> Decision | Need:
     if missing := _missing(seen, live):
         return pending(f"it is not ours to write, and lacks version {missing[0]}; have its owner install our text")
     outcome = in_force(seen, live)
-    return outcome if isinstance(outcome, Need) else structs.replace(outcome, tell=notes(seen, live))
+    if isinstance(outcome, Need) or outcome.verdict.reason is not Reason.COMPLETE:
+        return outcome
+    probed = _probed(seen, live)
+    return probed if isinstance(probed, Need) else structs.replace(outcome, tell=(*notes(seen, live), *probed))
 
 
 def repair_owned(seen: DefinitionSnapshot, now: datetime) -> Decision | Need:
@@ -118,6 +123,21 @@ def _written(seen: DefinitionSnapshot, *, is_repair: bool = False) -> Decision |
     if len(refusals) >= MOST_CONFLICTS:
         return pending("somebody writes it faster than it can be read and merged")
     return Decision("apply", Move(Reason.REGISTERING, (_told(step, seen, live, is_repair=is_repair),)))
+
+
+def _probed(seen: DefinitionSnapshot, live: Tree) -> Need | tuple[EventNote, ...]:
+    """Whether the API server reaches the webhook, where there are objects; that it does not stops nothing."""
+    webhook = wish_of(seen).webhook
+    if webhook is None or not is_ours(live, webhook, _owner(seen)):
+        return ()
+    asked = conversion_probe.listings(live)
+    if todo := seen.answers.lacking(asked):
+        return Need(todo)
+    found = conversion_probe.result(asked, seen.answers)
+    if found.result is not Probed.FAILS:
+        return ()
+    about = Ref(DEFINITIONS, "", seen.name)
+    return (EventNote(about, warning=True, reason="WebhookUnreachable", text=found.text),)
 
 
 def _awaited(seen: DefinitionSnapshot, live: Tree | None) -> Decision | Need | None:
