@@ -48,6 +48,7 @@ COMMANDED = {
     Does.POINT_DEPENDENT,
     Does.RESTORE_OBJECT,
     Does.REWRITE_OWNERS,
+    Does.TELL_OUTCOME,
     Does.UNFREEZE,
 }
 """Written by jobs of commands and by jobs that the operator carries as commands do; their results tell of them."""

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from fairlead.contracts.apiversions.kinds import INSTALLED_FOR, JOURNAL_LABEL, MIGRATION_NOUN, PART
+from fairlead.contracts.apiversions.kinds import INSTALLED_FOR, JOURNAL_LABEL, MIGRATION_NOUN, OWN_LABELS, PART
 from fairlead.engine.contract import Contract, Room, Root
 from kubeloop.objects.core import CONFIGMAPS
 
 CONTRACT = Contract(
     name=PART,
     about="versions of CRDs",
+    labels=OWN_LABELS,
     part=Room("fairlead.contracts.apiversions.part", "part"),
     deciders=Room("fairlead.contracts.apiversions.deciders", "DECIDERS"),
     rejoins=True,

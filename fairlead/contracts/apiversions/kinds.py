@@ -33,7 +33,9 @@ CERTIFICATE_SECRET, FORMER_SECRET = "fairlead-webhook-cert", "fairlead-webhooks"
 """Secrets with the certificate of webhooks: that of this contract, and that of operators without it."""
 CERTIFICATE_CHANGED = f"{DOMAIN}/certificate-changed"
 """On pods that read certificate files: when the Secret behind them has changed, so that the kubelet looks at once."""
-CERTIFICATE_LABELS = {"app.kubernetes.io/managed-by": "fairlead"}
+OWN_LABELS = {"app.kubernetes.io/name": "fairlead"}
+"""Of what the operator makes for itself, so that whoever removes it finds that."""
+CERTIFICATE_LABELS = {**OWN_LABELS, "app.kubernetes.io/managed-by": "fairlead"}
 """Of the Secret that the operator makes."""
 KEPT_RULES_LABEL = f"{DOMAIN}/kept-rules"
 """Of ConfigMaps in which the leader keeps the rule sets that were good last."""

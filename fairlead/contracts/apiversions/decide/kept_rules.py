@@ -9,7 +9,7 @@ import msgspec
 from msgspec import Struct
 
 from fairlead.contracts.apiversions.decide.loaded_rules import Loaded, State
-from fairlead.contracts.apiversions.kinds import KEPT_RULES_LABEL, MANAGER, kept_rules_name
+from fairlead.contracts.apiversions.kinds import KEPT_RULES_LABEL, MANAGER, OWN_LABELS, kept_rules_name
 from fairlead.core.act import Apply, Does, EventNote
 from fairlead.core.decision import Decision, Hold, Move
 from fairlead.core.reason import Reason
@@ -53,7 +53,7 @@ def _kept(loaded: Loaded, home: str) -> Apply:
     tree = {
         "apiVersion": "v1",
         "kind": "ConfigMap",
-        "metadata": {"name": name, "namespace": home, "labels": {KEPT_RULES_LABEL: "true"}},
+        "metadata": {"name": name, "namespace": home, "labels": {**OWN_LABELS, KEPT_RULES_LABEL: "true"}},
         "data": {KEY: loaded.text, "crd": loaded.crd},
     }
     return Apply(
