@@ -11,7 +11,7 @@ from fairlead.cli.flags.common import add_cluster
 from fairlead.contracts import contracts
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Iterable
 
     from fairlead.cli.connect import Cluster
     from fairlead.cli.main import Parser
@@ -33,7 +33,8 @@ def parser_of(group: str, name: str) -> tuple[Parser, Subcommand]:
     summary = f"{listed.summary[0].upper()}{listed.summary[1:]}."
     parser = Parser(prog=f"{program()} {group} {name}", description=summary, allow_abbrev=False)
     command.add_arguments(parser)
-    add_cluster(parser, several_namespaces=True, all_namespaces=False)
+    about = "only objects of this namespace, where the command allows that; may be repeated"
+    add_cluster(parser, several_namespaces=True, all_namespaces=False, about=about)
     return parser, command
 
 
@@ -124,10 +125,10 @@ def _named(group: str, words: list[str]) -> tuple[str, list[str]]:
     raise UsageError(f'unknown command "{words[0]}"{_meant(words[0], known)}; `{typed} --help` lists the commands')
 
 
-def _meant(word: str, known: Iterator[str] | object) -> str:
+def _meant(word: str, known: Iterable[str]) -> str:
     from difflib import get_close_matches
 
-    close = get_close_matches(word, list(cast("Iterator[str]", known)), 1)
+    close = get_close_matches(word, list(known), 1)
     return f" (did you mean {close[0]}?)" if close else ""
 
 

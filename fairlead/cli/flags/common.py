@@ -6,17 +6,21 @@ import argparse
 
 
 def add_cluster(
-    parser: argparse.ArgumentParser, *, several_namespaces: bool = False, all_namespaces: bool = True
+    parser: argparse.ArgumentParser,
+    *,
+    several_namespaces: bool = False,
+    all_namespaces: bool = True,
+    about: str = "namespace to serve; may be repeated; default all of them",
 ) -> None:
     """`--kubeconfig --context --as -n -A`; afterwards `namespace` is a list, empty when not given.
 
-    A command about one object has no `-A`; one for several namespaces serves all of them unless it is told otherwise.
+    A command about one object has no `-A`; one for several namespaces serves all of them unless it is told otherwise,
+    and `about` says so.
     """
     group = parser.add_argument_group("cluster")
     group.add_argument("--kubeconfig", metavar="FILE", default="", help="kubeconfig file; default as for kubectl")
     group.add_argument("--context", metavar="NAME", default="", help="context of the kubeconfig; default the current")
     group.add_argument("--as", dest="impersonate", metavar="USER", default="", help="act in the name of this user")
-    about = "namespace to serve; may be repeated; default all of them"
     if not several_namespaces:
         about = f"namespace{' to look at' * all_namespaces}; default that of the context"
     group.add_argument(
