@@ -6,17 +6,20 @@ import json
 import shutil
 from pathlib import Path
 
+import msgspec
 import pytest
 
 from fairlead.contracts.apiversions.commands import codes
 from fairlead.contracts.apiversions.commands.live_definition import NoDefinition
 from fairlead.engine.command import Precondition
 from kubeloop.client import Client
-from kubeloop.request import Request, Response
-from tests.e2e.clusters import Site, everywhere
+from kubeloop.errors import ApiError
+from kubeloop.objects.meta import Ref
+from kubeloop.request import Request, Response, path_to
+from tests.e2e.clusters import CUSTOM_RESOURCES, Site, everywhere
 from tests.e2e.history import Tree
 from tests.e2e.policies import CONFIG_MAPS
-from tests.e2e.widgets import Widgets, body_of, called, tree_of, widgets
+from tests.e2e.widgets import MERGE, Widgets, a_version, body_of, called, tree_of, widgets
 
 QUIET = ("--progress", "none", "--qps", "0")
 
@@ -37,6 +40,23 @@ async def backed_up(shop: Widgets, place: Path, *words: str) -> Path:
 
 async def restored(shop: Widgets, place: Path, *words: str) -> int:
     return await called("restore", shop.site.client, str(place), *QUIET, *words)
+
+
+async def redefined(shop: Widgets, versions: list[Tree]) -> None:
+    """The CRD has these versions, and the API server goes by them."""
+    body = msgspec.json.encode({"spec": {"versions": versions}})
+    path = path_to(Ref(CUSTOM_RESOURCES, "", shop.name))
+    await shop.site.client.call(Request("PATCH", path, body=body, content_type=MERGE))
+    newest = versions[-1]["name"]
+
+    async def is_listed() -> bool:
+        try:
+            await shop.all(newest)
+        except ApiError:
+            return False
+        return True
+
+    await shop.site.until(is_listed, every=0.05)
 
 
 def names_in(place: Path) -> list[str]:
@@ -115,6 +135,45 @@ async def test_an_object_that_somebody_made_anew_is_left_alone_unless_it_may_be_
     assert brought["spec"] == {"size": 1, "colour": "red"}
     assert brought["status"] == {"phase": "Ready", "seen": 1}
     assert brought["metadata"]["uid"] == made["metadata"]["uid"]
+
+
+@everywhere(controllers=False)
+async def test_objects_are_not_brought_back_where_the_stored_version_would_drop_their_fields(
+    site: Site, tmp_path: Path
+) -> None:
+    """As after an offline upgrade, when somebody serves the old version again."""
+    shop = await a_shop(site, 2)
+    place = await backed_up(shop, tmp_path / "backup", "--dependents", "ConfigMap")
+    await redefined(shop, [a_version("v1", storage=False), a_version("v2", storage=True)])
+    await shop.change("w-0", {"spec": {"paint": {"colour": "blue"}}}, "v2")
+    before = await shop.all("v2")
+
+    for words in (("--dry-run",), ()):
+        with pytest.raises(Precondition, match=r"2 objects would be stored in v2, which has no spec\.colour"):
+            await restored(shop, place, *words)
+
+    assert await shop.all("v2") == before
+
+
+@everywhere(controllers=False, on=("sim",))
+async def test_an_object_whose_field_its_version_has_no_more_is_left_as_it_is(
+    site: Site, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    shop = await a_shop(site, 1)
+    await shop.make("plain", size=4)
+    place = await backed_up(shop, tmp_path / "backup", "--dependents", "ConfigMap")
+    narrower = a_version("v1", storage=True)
+    spec = narrower["schema"]["openAPIV3Schema"]["properties"]["spec"]
+    spec["properties"] = {"size": {"type": "integer"}}
+    await redefined(shop, [narrower])
+    await shop.change("plain", {"spec": {"size": 5}})
+    before = await shop.live("w-0")
+
+    assert await restored(shop, place) == codes.OBJECTS_FAILED
+
+    assert "w-0: not written, since v1 has no spec.colour and would drop it" in capsys.readouterr().out
+    assert await shop.live("w-0") == before
+    assert (await shop.live("plain"))["spec"] == {"size": 4}
 
 
 @everywhere(controllers=False, on=("sim",))

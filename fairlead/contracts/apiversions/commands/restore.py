@@ -5,7 +5,10 @@ from __future__ import annotations
 import argparse
 import asyncio
 import sys
+from collections.abc import Mapping
 from pathlib import Path
+
+import msgspec
 
 from fairlead.contracts.apiversions.backup_directory import Backup, DirectoryRecords, TriedRecords, opened
 from fairlead.contracts.apiversions.commands import codes, options
@@ -16,6 +19,7 @@ from fairlead.contracts.apiversions.decide.offline import restoring
 from fairlead.contracts.apiversions.decide.offline.backup_format import BadBackup
 from fairlead.contracts.apiversions.decide.offline.object_parts import parts_of
 from fairlead.contracts.apiversions.decide.offline.restoring import RestoreJournal, RestoreWorld, Told
+from fairlead.contracts.apiversions.decide.pruned_leaves import lost_of
 from fairlead.contracts.apiversions.decide.trees import Tree
 from fairlead.contracts.apiversions.routed_records import RoutedRecords
 from fairlead.engine.command import Invocation, Precondition, Subcommand
@@ -24,6 +28,7 @@ from fairlead.engine.job_run import CommandJob, RunTerms, run_job
 from fairlead.engine.progress import Reporter, Tally
 from kubeloop.client import Client
 from kubeloop.records import MemoryRecords
+from kubeloop.schemas.structural import Node
 
 JOURNAL = "restore"
 
@@ -73,8 +78,10 @@ async def world_of(
             f"there is no CRD {manifest.crd}: create it first, with `kubectl create -f {backup.place}/crd.yaml`"
         ) from None
     _check_served(live, backup)
+    schemas = restoring.schemas_through(live, manifest.version)
+    await asyncio.to_thread(_check_stored, schemas, backup)
     parts = parts_of(live, manifest.version)
-    return RestoreWorld(manifest.paths, parts, manifest.dependents, replaces_others, dry_run, page)
+    return RestoreWorld(manifest.paths, parts, manifest.dependents, replaces_others, dry_run, page, schemas)
 
 
 def terms_of(client: Client, backup: Backup, given: argparse.Namespace) -> RunTerms:
@@ -125,6 +132,21 @@ def _check_served(live: Tree, backup: Backup) -> None:
         )
     if live["spec"]["scope"] != backup.definition["spec"]["scope"]:
         raise Precondition(f"{manifest.crd} is not {backup.definition['spec']['scope']} any more, as the backup is")
+
+
+def _check_stored(schemas: Mapping[str, Node], backup: Backup) -> None:
+    """Whether another version, under whose name objects would be stored by nobody's conversion, knows their fields."""
+    manifest = backup.manifest
+    for version, schema in schemas.items():
+        if version == manifest.version:
+            continue
+        lost = [each for path in manifest.paths if (each := lost_of(msgspec.json.decode(backup.content(path)), schema))]
+        if lost:
+            raise Precondition(
+                f"{len(lost)} objects would be stored in {version}, which has no {restoring.listed(lost[0])}, and"
+                f" nobody converts {manifest.crd}: attach rules with `fairlead api attach {manifest.crd} --rules FILE`,"
+                f" or widen the schemas with `fairlead api serve {manifest.crd} {manifest.version} --union`"
+            )
 
 
 def _text(journal: RestoreJournal, backup: Backup, *, dry_run: bool) -> str:

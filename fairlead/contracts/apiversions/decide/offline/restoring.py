@@ -6,7 +6,7 @@ and after, so that a run that was killed in between knows it again; and whatever
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from datetime import datetime
 from typing import Any, TypeAlias
 
@@ -17,6 +17,7 @@ from fairlead.contracts.apiversions.decide.offline import object_parts
 from fairlead.contracts.apiversions.decide.offline.backup_format import Dependent
 from fairlead.contracts.apiversions.decide.offline.object_parts import Parts
 from fairlead.contracts.apiversions.decide.offline.walks import Interrupted, Unfit, good, told, walked
+from fairlead.contracts.apiversions.decide.pruned_leaves import lost_of, schemas_of
 from fairlead.contracts.apiversions.decide.trees import Tree
 from fairlead.core.act import Create, Does, Patch, PatchKind, Replace
 from fairlead.core.ask import Answers, Ask, Bad, Good, Need, Read, ReadRecord, SwapRecord
@@ -24,10 +25,12 @@ from fairlead.core.decision import Decision, Hold
 from fairlead.core.reason import Reason
 from fairlead.engine.decide.job import JobSnapshot, Turn, journaled
 from kubeloop.objects.meta import Ref, Resource
+from kubeloop.schemas.structural import Node
 
 MOST_NAMED = 100
 MANAGER = "fairlead-restore"
 PAGE = 200
+MOST_PLACES = 3
 
 
 class Restored(Struct, frozen=True):
@@ -48,6 +51,8 @@ class RestoreWorld(Struct, frozen=True):
     """Whether an object of the same name but another UID is written over."""
     dry_run: bool = False
     page: int = PAGE
+    schemas: Mapping[str, Node] = {}
+    """By version: what objects go through on their way into the store."""
 
 
 class Told(Struct, frozen=True):
@@ -140,6 +145,7 @@ class _Walk(Struct):
     def walk(self) -> Fate:
         answers, parts = self.seen.answers, self.seen.world.parts
         saved: Tree = msgspec.json.decode(good(answers, Ask(ReadRecord(f"file/{self.path}"))).value)
+        self._check_kept(saved)
         noted, version = self._noted()
         match told(answers, Ask(Read(parts.ref(saved)))):
             case Bad("absent"):
@@ -148,6 +154,12 @@ class _Walk(Struct):
                 raise Unfit(bad.text or bad.kind)
             case Good(body):
                 return self._over(saved, msgspec.json.decode(body), noted, version)
+
+    def _check_kept(self, saved: Tree) -> None:
+        """Half of an object is worse than what stands there now."""
+        for version, schema in self.seen.world.schemas.items():
+            if lost := lost_of(saved, schema):
+                raise Unfit(f"not written, since {version} has no {listed(lost)} and would drop it")
 
     def _over(self, saved: Tree, live: Tree, noted: Restored | None, version: str) -> Fate:
         """The object is there: it is written where it differs."""
@@ -227,6 +239,23 @@ class _Walk(Struct):
         """The version of the record, which is on the disk."""
         swap = SwapRecord(f"restored/{self.path}", version, msgspec.json.encode(restored))
         return good(self.seen.answers, Ask(swap, effect=True)).version
+
+
+def listed(places: Sequence[str]) -> str:
+    """For people: the first few."""
+    some = ", ".join(places[:MOST_PLACES])
+    return f"{some} and {len(places) - MOST_PLACES} more" if len(places) > MOST_PLACES else some
+
+
+def schemas_through(definition: Tree, version: str) -> dict[str, Node]:
+    """By version: the schemas that prune what is written in this one.
+
+    With the strategy None what is stored is the same fields under the name of the storage version.
+    """
+    spec = definition["spec"]
+    is_converted = (spec.get("conversion") or {}).get("strategy") == "Webhook"
+    names = {version, *(each["name"] for each in spec["versions"] if each.get("storage") and not is_converted)}
+    return {name: schema for name, schema in schemas_of(definition).items() if name in names}
 
 
 def owners(ref: Ref, managed: list[Any], live: Tree) -> Patch:
