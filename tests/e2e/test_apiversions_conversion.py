@@ -238,6 +238,38 @@ async def test_a30_a_manager_moves_to_the_new_version_and_owns_what_it_sends(sit
 
 
 @everywhere(controllers=False)
+async def test_managers_of_two_versions_apply_again_and_again_beside_a_field_that_is_nobodys(site: Site) -> None:
+    """The finish is carried below the paint, which the old version holds by a default alone."""
+    default = {"v1": {"colour": {"type": "string", "default": "grey"}}}
+    async with staged(site, schemas=default) as stage:
+        await stage.apply("v1", "a", "w", {"size": 1})
+
+        for _ in range(2):
+            await stage.apply("v2", "b", "w", {"paint": {"finish": "matt"}})
+            new = await stage.kind.live("w", "v2")
+            assert new["spec"] == {"size": 1, "paint": {"colour": "grey", "finish": "matt"}}
+            await stage.apply("v1", "a", "w", {"size": 1})
+            assert (await stage.kind.live("w", "v2"))["spec"] == new["spec"]
+
+
+@everywhere(controllers=False)
+async def test_a_field_that_is_new_in_an_object_of_defaults_is_applied_again_and_again(site: Site) -> None:
+    def tuned(**fields: Tree) -> Tree:
+        level = {"level": {"type": "integer", "default": 5}}
+        return {"tuning": {"type": "object", "default": {}, "properties": {**level, **fields}}}
+
+    async with staged(site, schemas={"v1": tuned(), "v2": tuned(mode={"type": "string"})}) as stage:
+        await stage.apply("v1", "a", "w", {"size": 1})
+
+        for _ in range(2):
+            await stage.apply("v2", "b", "w", {"tuning": {"mode": "fast"}})
+            new = await stage.kind.live("w", "v2")
+            assert new["spec"] == {"size": 1, "tuning": {"level": 5, "mode": "fast"}}
+            await stage.apply("v1", "a", "w", {"size": 1})
+            assert (await stage.kind.live("w", "v2"))["spec"] == new["spec"]
+
+
+@everywhere(controllers=False)
 async def test_a35_hidden_fields_of_items_survive_a_change_of_one_item(site: Site) -> None:
     number, text = {"type": "integer"}, {"type": "string"}
 

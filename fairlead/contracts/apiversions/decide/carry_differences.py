@@ -13,20 +13,26 @@ from fairlead.contracts.apiversions.decide.trees import Absent, Tree, same
 def differences(version: str, body: Tree, back: Tree, shape: Shape) -> list[Entry]:
     """What to keep of the body, which is of this version, so that it comes back whole."""
     found: list[Entry] = []
-    _between(version, body, back, shape, (), found)
+    _between(version, body, back, shape, (), 0, found)
     return found
 
 
-def _between(version: str, body: Any, back: Any, shape: Shape, path: Path, found: list[Entry]) -> None:
+def _between(version: str, body: Any, back: Any, shape: Shape, path: Path, held: int, found: list[Entry]) -> None:
+    """`held` segments of the path lead to the innermost item or value of a map: what users make and remove.
+
+    A field beside it may go without anybody's wish: server-side apply has objects converted that lack what nobody owns,
+    such as defaults, and takes what is missing then for removed.
+    """
     if type(body) is dict and type(back) is dict:
         for name, value in body.items():
             other = back.get(name, Absent)
             if value is other:
                 continue  # most of an object is shared
             if other is Absent:
-                found += _lost(version, value, shape.child(name), (*path, name), len(path))
+                found += _lost(version, value, shape.child(name), (*path, name), held)
             else:
-                _between(version, value, other, shape.child(name), (*path, name), found)
+                inner = held if name in shape.properties else len(path) + 1
+                _between(version, value, other, shape.child(name), (*path, name), inner, found)
         if len(back) != len(body) or back.keys() != body.keys():
             found += [
                 Entry(version, (*path, name), Absent, value, len(path) + 1)
@@ -36,19 +42,19 @@ def _between(version: str, body: Any, back: Any, shape: Shape, path: Path, found
         return
     items, others = keyed(body, shape.keys), keyed(back, shape.keys)
     if items is not None and others is not None:
-        _between_lists(version, items, others, shape, path, found)
+        _between_lists(version, items, others, shape, path, held, found)
     elif not same(body, back):
         found.append(Entry(version, path, body, back, len(path)))
 
 
 def _between_lists(
-    version: str, items: dict[Key, Any], others: dict[Key, Any], shape: Shape, path: Path, found: list[Entry]
+    version: str, items: dict[Key, Any], others: dict[Key, Any], shape: Shape, path: Path, held: int, found: list[Entry]
 ) -> None:
     for key, item in items.items():
         if key in others:
-            _between(version, item, others[key], shape.item, (*path, key), found)
+            _between(version, item, others[key], shape.item, (*path, key), len(path) + 1, found)
         else:
-            found += _lost(version, item, shape.item, (*path, key), len(path))
+            found += _lost(version, item, shape.item, (*path, key), held)
     for key, other in others.items():
         if key not in items:
             found.append(Entry(version, (*path, key), Absent, other, len(path) + 1))

@@ -8,20 +8,20 @@ from typing import Any
 
 from fairlead.contracts.apiversions.decide.carry_entries import Entry, Path, in_order
 from fairlead.contracts.apiversions.decide.pointers import STAR, Pointer
-from fairlead.contracts.apiversions.decide.shapes import Key
+from fairlead.contracts.apiversions.decide.shapes import Key, Shape
 from fairlead.contracts.apiversions.decide.trees import Absent, Tree, copied, same
 
 
-def laid(body: Tree, entries: Iterable[Entry], sticky: Iterable[Pointer] = ()) -> int:
-    """Changes the body in place, and copies what is inside of it and changes; answers how many entries were stale and
-    count for nothing."""
+def laid(body: Tree, entries: Iterable[Entry], shape: Shape, sticky: Iterable[Pointer] = ()) -> int:
+    """Changes the body, which is of this shape, in place, and copies what is inside of it and changes; answers how many
+    entries were stale and count for nothing."""
     ordered, fixed = sorted(entries, key=in_order), tuple(sticky)
     if not ordered:
         return 0
     for each in ordered:
         _own(body, each.path)
     before = {each.path: _order(body, each) for each in ordered if each.is_order}
-    return sum(not _lay(body, each, before, fixed) for each in ordered)
+    return sum(not _lay(body, each, shape, before, fixed) for each in ordered)
 
 
 def _own(tree: Any, path: Path) -> None:
@@ -37,7 +37,7 @@ def _own(tree: Any, path: Path) -> None:
         tree = tree[key]
 
 
-def _lay(body: Tree, entry: Entry, before: dict[Path, Any], sticky: tuple[Pointer, ...]) -> bool:
+def _lay(body: Tree, entry: Entry, shape: Shape, before: dict[Path, Any], sticky: tuple[Pointer, ...]) -> bool:
     if at(body, entry.path[: entry.ancestor]) is Absent:
         return False
     if entry.is_order:
@@ -50,7 +50,7 @@ def _lay(body: Tree, entry: Entry, before: dict[Path, Any], sticky: tuple[Pointe
         return False
     if entry.wanted is Absent:
         return _removed(body, entry.path)
-    return _set(body, entry.path, copied(entry.wanted))
+    return _set(body, entry.path, copied(entry.wanted), shape)
 
 
 def _is_guarded(value: Any, guard: Any) -> bool:
@@ -89,11 +89,15 @@ def _index(tree: Any, key: Key) -> int | None:
     return None
 
 
-def _set(tree: Any, path: Path, value: Any) -> bool:
-    """False where something else stands in the way."""
+def _set(tree: Any, path: Path, value: Any, shape: Shape) -> bool:
+    """False where something else stands in the way.
+
+    Null where the schema takes none is nothing: server-side apply leaves it of an object whose fields it takes out.
+    """
     for segment, after in pairwise(path):
         below = at(tree, (segment,))
-        if below is Absent:
+        shape = shape.child(segment) if isinstance(segment, str) else shape.item
+        if below is Absent or (below is None and not shape.is_nullable):
             below = {} if isinstance(after, str) else []
             if not _set_here(tree, segment, below):
                 return False

@@ -177,7 +177,7 @@ def _gone(body: Tree, annotations: dict[str, str], leg: Leg) -> tuple[Tree, dict
     stale, is_laid = 0, False
     if len(shown) < len(annotations):
         taken = _carried(annotations, leg.target.name)
-        stale = laid(made, taken.values(), leg.sticky)
+        stale = laid(made, taken.values(), leg.target.shape, leg.sticky)
         annotations = {key: value for key, value in annotations.items() if key not in taken}
         is_laid = bool(taken)
     back = leg.back(made, shown)

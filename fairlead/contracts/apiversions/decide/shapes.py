@@ -20,6 +20,7 @@ class Shape(Struct, frozen=True):
     items: Shape | None = None
     keys: tuple[str, ...] = ()
     """Of a list: the fields that tell its items apart."""
+    is_nullable: bool = False
 
     def child(self, name: str) -> Shape:
         return self.properties.get(name) or self.rest or PLAIN
@@ -41,6 +42,7 @@ def shape_of(node: Node, keys: Mapping[Pointer, Sequence[str]], path: Pointer = 
         None if rest is None else shape_of(rest, keys, (*path, STAR)),
         None if node.items is None else shape_of(node.items, keys, (*path, STAR)),
         tuple(sorted(own)),
+        node.nullable,
     )
 
 
