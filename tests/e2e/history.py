@@ -142,13 +142,18 @@ class History:
     async def _resumed(self, resource: Resource, error: Tree) -> str:
         """The version to watch from when the old one is not known any more, as after a change of the kind's definition.
 
-        Only what the record shows may be there: else it has a gap.
+        Only what the record shows may be there: else it has a gap. What was changed in the very moment in which the
+        server exchanged the storage of the kind, when nobody can watch it, is recorded as it is then.
         """
         answer = await self._client.call(Request("GET", path_of(resource, self._namespace)))
         listed = msgspec.json.decode(answer.body)
-        there = {item["metadata"]["name"]: _version(item) for item in listed["items"]}
-        known = {name: _version(item) for name, item in self._world[resource].items()}
-        assert (error.get("code"), there) == (410, known), f"the record of {resource.plural} has a gap: {error}"
+        known = self._world[resource]
+        there = {item["metadata"]["uid"] for item in listed["items"]}
+        gap = f"the record of {resource.plural} has a gap: {error}"
+        assert (error.get("code"), there) == (410, {item["metadata"]["uid"] for item in known.values()}), gap
+        for item in listed["items"]:
+            if _version(item) > _version(known[item["metadata"]["name"]]):
+                self._record(resource, "MODIFIED", item)
         version: str = listed["metadata"]["resourceVersion"]
         return version
 

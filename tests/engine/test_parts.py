@@ -12,7 +12,7 @@ from msgspec import structs
 
 import fairlead
 from fairlead.contracts.apiversions import part as apiversions
-from fairlead.contracts.apiversions.settings import ApiVersionsSettings
+from fairlead.contracts.apiversions.settings import ApiVersionsSettings, CertificateSettings
 from fairlead.contracts.environments.controllers import environments
 from fairlead.contracts.environments.conversion import Converting
 from fairlead.contracts.environments.metrics import EnvironmentMetrics
@@ -70,7 +70,11 @@ def every_part() -> list[Controller[Any]]:
         groups = leaderworker.part(context, LeaderWorkerSettings())
         batches = plans.part(context, PlanSettings())
         versions = apiversions.part(context, ApiVersionsSettings(service_name="hook", service_namespace="operator"))
-        parts = (groups, batches, versions)
+        given = CertificateSettings(source="secret", secret="pair")
+        others_pair = apiversions.part(
+            context, ApiVersionsSettings(service_name="hook", service_namespace="operator", certificates=given)
+        )
+        parts = (groups, batches, versions, others_pair)
         return [
             *first.controllers,
             *others,
