@@ -53,6 +53,12 @@ def elsewhere(kind: Widgets) -> Tree:
     return rules
 
 
+async def has_versions(kind: Widgets, versions: list[Tree]) -> None:
+    body = msgspec.json.encode({"spec": {"versions": versions}})
+    path = path_of(CUSTOM_RESOURCES, name=kind.name)
+    await kind.site.client.call(Request("PATCH", path, body=body, content_type=MERGE))
+
+
 def wrong(kind: Widgets) -> Tree:
     return kind.rules() | {"hub": "v9"}
 
@@ -84,6 +90,29 @@ async def test_a_set_that_is_wrong_is_told_of_and_the_one_before_stays_in_force_
     assert "the set before it stays in force" in said
     assert with_the_wrong_one == in_a_new_replica == {"size": 1, "paint": {"colour": "red"}}
     assert await converted(other, kind) == {"size": 1}
+
+
+@everywhere(controllers=False)
+async def test_a_version_that_is_removed_takes_no_other_with_it_also_in_new_replicas(site: Site) -> None:
+    kind, operator = widgets(site), ConvertingOperator(site)
+    running = site.start_operator(operator)
+    await kind.define("v1", "v2", storage="v2")
+    left = [a_version(each, storage=each == "v2") for each in ("v1", "v2")]
+    await has_versions(kind, [*left, {**a_version("v2", storage=False), "name": "v3"}])
+    rules = kind.rules()
+    rules["spokes"].append({"version": "v3"})
+    await rules_in_a_map(site, rules)
+    await operator.stands(kind.name, "loaded")
+    await site.until(lambda: site.get(CONFIGMAPS, kept_rules_name(kind.name)), every=0.05)
+
+    await has_versions(kind, left)
+    await site.until(lambda: told(site, "RulesRejected"), every=0.05)
+    await site.stop(running)
+    other = ConvertingOperator(site)
+    site.start_operator(other)
+    await other.stands(kind.name, "last-good")
+
+    assert await converted(other, kind) == {"size": 1, "paint": {"colour": "red"}}
 
 
 @everywhere(controllers=False)

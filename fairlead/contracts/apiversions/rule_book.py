@@ -17,7 +17,7 @@ from msgspec import Struct
 from fairlead.contracts.apiversions.decide.convert import Kind
 from fairlead.contracts.apiversions.decide.loaded_rules import Loaded, Ruling, Standing, State, Use, ruled
 from fairlead.contracts.apiversions.decide.rule_sets import KIND
-from fairlead.contracts.apiversions.decide.rule_sources import Rank, Rejection, Source, chosen
+from fairlead.contracts.apiversions.decide.rule_sources import Rank, Rejection, Source, chosen, without_gone
 from fairlead.contracts.apiversions.decide.trees import Tree
 from fairlead.contracts.apiversions.kinds import KEPT_RULES_LABEL, RULES_LABEL
 from fairlead.contracts.apiversions.rule_data import MAKER, SetData, essence, joined, read
@@ -212,6 +212,8 @@ class RuleBook:
         loaded: dict[str, Loaded] = {}
         for name in names:
             definition = self._definition(name)
+            if definition is not None and name in kept:
+                kept[name] = without_gone(kept[name], definition)
             tries = [self._tried_set(name, each, definition) for each in (choice.chosen.get(name), kept.get(name))]
             wanted |= {key for _, key, _ in tries if key}
             (source, source_key, source_data), (spare, spare_key, spare_data) = tries

@@ -12,7 +12,7 @@ from datetime import UTC, datetime
 from enum import IntEnum
 
 import msgspec
-from msgspec import Struct
+from msgspec import Struct, structs
 
 from fairlead.contracts.apiversions.decide.rule_sets import KIND
 from fairlead.contracts.apiversions.decide.trees import Tree
@@ -65,6 +65,19 @@ class Source(Struct, frozen=True):
     @property
     def text(self) -> str:
         return msgspec.json.format(msgspec.json.encode(self.tree, order="sorted"), indent=2).decode()
+
+
+def without_gone(source: Source, definition: Tree) -> Source:
+    """The set without spokes of versions that the definition has no more.
+
+    Of a set that was good once they have been removed since, and the other versions are asked for as before.
+    """
+    there = {each["name"] for each in definition["spec"]["versions"]}
+    spokes = source.tree.get("spokes")
+    if not isinstance(spokes, list):
+        return source
+    left = [each for each in spokes if not isinstance(each, dict) or each.get("version") in there]
+    return source if len(left) == len(spokes) else structs.replace(source, tree={**source.tree, "spokes": left})
 
 
 class Rejection(Struct, frozen=True):
