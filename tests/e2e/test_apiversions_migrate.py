@@ -239,7 +239,7 @@ async def test_a_dry_run_changes_no_version_of_anything(site: Site) -> None:
     ran = await migrate(site, "--dry-run")
 
     assert ran.code == codes.DONE
-    assert "nothing was written; every object could be (12 written)" in ran.out
+    assert "nothing was written; every object could be (12 tried)" in ran.out
     assert await versions_of(site) == before
     assert await stored_versions(site.client) == ["v1", "v2"]
     assert await absent(site, Ref(CONFIGMAPS, site.namespace, migration_name(NAME)))
@@ -355,6 +355,10 @@ async def test_some_namespaces_are_migrated_without_pruning(site: Site) -> None:
     assert (ran.code, "storedVersions stays" in ran.out) == (codes.DONE, True)
     assert not set((await versions_of(site)).items()) & set(before.items())
     assert await stored_versions(site.client) == ["v1", "v2"]
+
+    await migrate(site)
+    again = await migrate(site, "--force", "--namespace", "nowhere")
+    assert again.out == f"{NAME}: only some namespaces were migrated, so storedVersions stays (0 written)\n"
 
 
 @everywhere(controllers=False)

@@ -205,7 +205,7 @@ def _text(result: Migrated) -> list[str]:
         case "Clean":
             lines = [f"{result.crd}: every object is stored in {result.storage_version} {done}"]
         case "Rehearsed" if not result.message:
-            lines = [f"{result.crd}: nothing was written; every object could be {done}"]
+            lines = [f"{result.crd}: nothing was written; every object could be ({result.rewritten} tried)"]
         case "Rehearsed":
             lines = [f"{result.crd}: {result.message} {done}"]
         case "Conflict":

@@ -209,11 +209,11 @@ def _pruning(
     """The write that forgets the other versions, or what is to be done instead."""
     if why := difference(plan, definition):
         return ended(journal, Phase.CONFLICT, now, why)
+    if seen.world.namespaces:
+        return ended(journal, Phase.REHEARSED, now, "only some namespaces were migrated, so storedVersions stays")
     pruned = prune(plan, Progress(), definition)
     if not isinstance(pruned, Prune):
         return ended(journal, Phase.CLEAN, now)
-    if seen.world.namespaces:
-        return ended(journal, Phase.REHEARSED, now, "only some namespaces were migrated, so storedVersions stays")
     if why := unsafe(definition):
         return ended(journal, Phase.REHEARSED, now, f"storedVersions stays: {why}")
     if definition["metadata"].get("generation", 0) != plan.generation:
