@@ -98,11 +98,11 @@ def _rows(status: Status) -> list[tuple[str, str]]:
         rows.append(("carried", f"{status.most_carry_bytes} bytes at most, {status.all_carry_bytes} in all"))
     for version, message in status.unlisted.items():
         rows.append(("cannot list", f"{version}: {message}"))
-    rows += [("unconvertible", f"{each.name} in {each.version}: {each.message}") for each in status.unconvertible]
+    rows += [("cannot read", f"{each.name} in {each.version}: {each.message}") for each in status.unconvertible]
     if status.more_unconvertible:
-        rows.append(("unconvertible", f"and {status.more_unconvertible} more"))
+        rows.append(("cannot read", f"and {status.more_unconvertible} more"))
     if status.unlisted_kinds:
-        rows.append(("not looked at", f"{', '.join(status.unlisted_kinds)}: you may not list them"))
+        rows.append(("not seen", f"{', '.join(status.unlisted_kinds)}: you may not list them"))
     if status.migration is not None:
         when = f" at {status.migration.completed_at}" if status.migration.completed_at else ""
         rows.append(
