@@ -30,7 +30,7 @@ lint: setup ## style, types, import rules, duplicates
 	@$(BIN)/pylint kubeloop kubesim fairlead
 
 bench: setup control-plane upstream ## measure against the bound and an ideal; prints a table for bench/RESULTS.md
-	@code=0; for each in zones admission conversion environments leaderworker plans stored sim commands; do $(BIN)/python -m bench.$$each || code=1; done; exit $$code
+	@code=0; for each in zones admission conversion environments leaderworker plans apiversions stored sim commands; do $(BIN)/python -m bench.$$each || code=1; done; exit $$code
 
 control-plane: setup ## build etcd, kube-apiserver, kube-controller-manager, helm and kubectl once, into the user's cache
 	@$(BIN)/python -m fairlead.plane.build >/dev/null || true
