@@ -82,10 +82,14 @@ def introduced(live: Tree, new: Tree, converters: Converters, blocking: Sequence
     ]
     changed = [each["name"] for each in new["spec"]["versions"] if each["name"] in known and _differs(each, known)]
     warnings = [f"{_names(changed)} also differs in the file, which stays as it is"] if changed else []
-    crd, following = name_of(live), f"`fairlead api serve {name_of(live)} {names[0]}`"
+    crd = name_of(live)
+    would = {**live, "spec": {**live["spec"], "versions": [*live["spec"]["versions"], {**added[0], "served": True}]}}
+    unconverted = strategy_of(live) == "None" and not is_union_safe(would)
+    attaching = f"`fairlead api attach {crd} --rules FILE`, then " if unconverted else ""
     return Step(
         patch=tuple(patch),
-        said=f"{crd}: introduced {_names(names)}, not served yet; next: {following}",
+        said=f"{crd}: introduced {_names(names)}, not served yet;"
+        f" next: {attaching}`fairlead api serve {crd} {names[0]}`",
         warnings=tuple(warnings),
     )
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from datetime import UTC, datetime, timedelta
 
 import pytest
@@ -48,6 +49,21 @@ def patch_of(found: Step | Refused) -> list[tuple[str, str, object]]:
 
 def covering(*versions: str, **replicas: frozenset[str]) -> Converters:
     return Converters(rules=frozenset(versions), hub="v2", replicas=replicas)
+
+
+@pytest.mark.parametrize(
+    ("make", "attaches"), [(converted, False), (a_definition, True)], ids=["converted", "not converted"]
+)
+def test_what_comes_next_is_a_command_that_is_not_refused(make: Callable[..., Tree], attaches: bool) -> None:
+    """Where nobody converts and versions prune one another, `serve` would be refused until the CRD is attached."""
+    live = make(a_version("v1", V1, storage=True), stored=("v1",))
+    new = make(a_version("v1", V1, storage=True), a_version("v2", V2))
+
+    found = introduced(live, new, covering("v1", "v2"), (), yes=False)
+
+    assert isinstance(found, Step)
+    assert (f"next: `fairlead api attach {NAME} --rules FILE`, then " in found.said) is attaches
+    assert found.said.endswith(f"`fairlead api serve {NAME} v2`")
 
 
 def test_a_new_version_is_introduced_unserved_and_what_else_the_file_says_stays_out() -> None:
