@@ -29,6 +29,7 @@ Tree: TypeAlias = Mapping[str, object]
 Key: TypeAlias = tuple[str, str]
 
 TAIL = 40
+CONTROLLERS = "kube-controller-manager"
 ROUNDING = 1e-6
 """Seconds by which sums of times may be wrong."""
 STUCK_REASONS = (
@@ -251,7 +252,7 @@ class Witness:
             now.earlier.append((event.at, before.statefulset))
             recorded = before.statefulset.status.current_revision
             is_recorded = recorded not in ("", statefulset.status.current_revision) and self._is_operator(event)
-            if is_recorded and (event.by or not _is_written_back(now)):
+            if is_recorded and (event.by or not _is_written_back(event.object)):
                 self._judge_completion(before, now, event)
             if event.by and self._is_operator(event):
                 self._judge_scaling(before, now, event)
@@ -374,13 +375,18 @@ def _budget(zone: StatefulSet) -> int:
     return max(1, number)
 
 
-def _is_written_back(zone: Observed) -> bool:
-    """Whether a status is one of a moment ago again: a controller writes all of what it worked out from what it saw.
+def _is_written_back(tree: Tree) -> bool:
+    """Whether the current revision is the StatefulSet controller's: it writes all of the status it worked out.
 
-    Only asked where nobody tells who wrote.
+    It repeats a status that conflicted on top of whatever was written meanwhile, so a record can be taken back at any
+    moment. Only asked where nobody tells who wrote; the server does, field by field.
     """
-    current = zone.statefulset.status.current_revision
-    return any(past.status.current_revision == current for _, past in zone.earlier[:-1])
+    metadata = tree["metadata"]
+    assert isinstance(metadata, Mapping)
+    return any(
+        entry.get("manager") == CONTROLLERS and "f:currentRevision" in entry["fieldsV1"].get("f:status", {})
+        for entry in metadata.get("managedFields", ())
+    )
 
 
 def _but_for_the_record(tree: Tree) -> dict[str, object]:

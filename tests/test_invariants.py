@@ -243,6 +243,26 @@ def test_a_proper_record_is_fine_and_counted() -> None:
     assert witness.unfinished() == []
 
 
+def recorded_by(manager: str, revision: str) -> Event:
+    """A change of the current revision on a server that tells only which client owns the field."""
+    changed = tree(a_zone("a", current=revision, version="3"))
+    owned = {"manager": manager, "subresource": "status", "fieldsV1": {"f:status": {"f:currentRevision": {}}}}
+    metadata = {**msgspec.convert(changed["metadata"], dict[str, object]), "managedFields": [owned]}
+    return Event("statefulsets", "MODIFIED", {**changed, "metadata": metadata})
+
+
+def test_a_record_that_the_statefulset_controller_takes_back_is_not_the_operators() -> None:
+    """It repeats a status that conflicted, with the revision of before, however long ago that one was replaced."""
+    things = [event("ADDED", A, by=""), *(event("ADDED", pod, by="") for pod in pods_of(A, "new"))]
+    witness = Witness().see_all((*things, recorded_by("fairlead", "new")))
+
+    witness.see(recorded_by("kube-controller-manager", "old"))
+
+    assert witness.completions == ["ingester-zone-a"]
+    with pytest.raises(AssertionError, match="S7"):
+        Witness().see_all((*things, recorded_by("fairlead", "new"), recorded_by("fairlead", "old")))
+
+
 def scaling(zone: StatefulSet, by: str = "operator", at: float = 0.0) -> Event:
     """A change of replicas by an operator that pauses a second between passes."""
     return Event("statefulsets", "MODIFIED", tree(zone), by, at, pace=1.0)
