@@ -155,6 +155,30 @@ async def test_union_schemas_let_a_crd_do_without_while_both_versions_are_served
     assert relabelled["spec"]["paint"] == {"colour": "red", "finish": "matt"}, "nothing is pruned in the other version"
 
 
+@everywhere(controllers=False, on=("sim",))
+async def test_what_was_written_in_the_old_version_while_nobody_converted_is_named_before_it_is_attached_again(
+    site: Site, tmp_path: Path
+) -> None:
+    kind = await defined(site)
+    replicas = Replicas(site)
+    await replicas.begin()
+    await replicas.add()
+    home, rules = ("--operator-namespace", site.namespace), written(kind.rules(), tmp_path)
+    await api(site.client, "attach", kind.name, "--rules", rules, *home)
+    await kind.make("converted", "v1", size=7, colour="blue")
+    await api(site.client, "detach", kind.name, "--union", *home)
+    await kind.make("odd", "v1", size=8, colour="green")
+
+    refused = await api(site.client, "attach", kind.name, "--rules", rules, *home)
+    await kind.delete("odd")
+    agreed = await api(site.client, "attach", kind.name, "--rules", rules, *home)
+
+    assert refused.code == 6
+    assert f"1 of 5 objects have fields of another version, or nobody can tell: {site.namespace}/odd" in refused.err
+    assert agreed.code == 0, agreed.err
+    assert (await kind.live("converted", "v1"))["spec"]["colour"] == "blue"
+
+
 async def _read_whole(kind: Widgets) -> Tree:
     """The server takes a moment to learn of the schemas."""
     found = await kind.live("w-1", "v1")

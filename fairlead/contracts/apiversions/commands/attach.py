@@ -15,7 +15,6 @@ from fairlead.contracts.apiversions.commands.rule_sources import rule_sets
 from fairlead.contracts.apiversions.commands.said import complain, show
 from fairlead.contracts.apiversions.decide.convert import Kind
 from fairlead.contracts.apiversions.decide.payload_look import LookFailed, told
-from fairlead.contracts.apiversions.decide.pruned_leaves import is_union_safe
 from fairlead.contracts.apiversions.decide.rule_sets import RuleSet, RulesRejected, kind_of
 from fairlead.contracts.apiversions.decide.trees import Tree
 from fairlead.contracts.apiversions.kinds import CRD_OWNER, MANAGER
@@ -129,7 +128,7 @@ async def _refuse_other_maps(client: Client, home: str, crd: str) -> None:
 
 
 async def _refuse_payloads(client: Client, definition: Tree, kind: Kind, *, yes: bool) -> None:
-    if yes or is_union_safe(definition) or is_attached(definition):
+    if yes or is_attached(definition):
         return
     look = await look_at_all(client, definition, kind)
     if isinstance(look, LookFailed):

@@ -14,7 +14,6 @@ from msgspec import Struct, structs
 from fairlead.contracts.apiversions.decide.convert import Kind
 from fairlead.contracts.apiversions.decide.detaching import blockers
 from fairlead.contracts.apiversions.decide.payload_look import Look, LookFailed, looked, told
-from fairlead.contracts.apiversions.decide.pruned_leaves import is_union_safe
 from fairlead.contracts.apiversions.decide.trees import Tree
 from fairlead.core.act import AnyWrite, Apply, Does, EventNote, Patch
 from fairlead.core.ask import Answers, Ask, Bad, Need, Read
@@ -163,7 +162,7 @@ def _awaited(seen: AttachSnapshot, now: datetime) -> Decision | Need | None:
 
 def _looked(seen: AttachSnapshot, cached: Tree, now: datetime) -> Decision | Need | None:
     """None when no object would be taken for something that it is not."""
-    if seen.rules.anyway or is_union_safe(cached):
+    if seen.rules.anyway:
         return None
     if seen.rules.kind is None:
         raise TypeError("rules that are loaded make a kind")

@@ -13,10 +13,13 @@ from typing import Any
 import msgspec
 from msgspec import Struct, structs
 
+from fairlead.contracts.apiversions.decide.claimed_versions import as_hub
 from fairlead.contracts.apiversions.decide.convert import Kind
 from fairlead.contracts.apiversions.decide.detaching import storage_version
+from fairlead.contracts.apiversions.decide.field_evidence import payload_of
 from fairlead.contracts.apiversions.decide.payload import judged
-from fairlead.contracts.apiversions.decide.trees import Tree
+from fairlead.contracts.apiversions.decide.pruned_leaves import is_union_safe
+from fairlead.contracts.apiversions.decide.trees import Tree, same
 from fairlead.core.ask import Answers, Ask, Bad, Listing, Need, ReadRecord, SwapRecord
 from fairlead.engine.decide.conversion_probe import resource_of
 from kubeloop.unreadable import UNREADABLE
@@ -78,7 +81,8 @@ def looked(definition: Tree, kind: Kind, answers: Answers, now: datetime) -> Loo
             return LookFailed(listed.text or listed.kind)
         after = Look(of) if not listed.cursor else structs.replace(look, cursor=listed.cursor)
     else:
-        after = _after(look, msgspec.json.decode(listed.value), kind, storage, now)
+        page_of = _Page(kind, storage, lossless=is_union_safe(definition))
+        after = page_of.after(look, msgspec.json.decode(listed.value), now)
     write = Ask(SwapRecord(record, found.version, msgspec.json.encode(after)), effect=True)
     if todo := answers.lacking((write,)):
         return Need(todo)
@@ -88,11 +92,23 @@ def looked(definition: Tree, kind: Kind, answers: Answers, now: datetime) -> Loo
     return after if after.done is not None else Looking(after.seen)
 
 
-def is_foreign_payload(tree: Tree, kind: Kind, storage: str) -> bool:
-    """Whether a converter that takes the object for one of its storage version would be wrong."""
+def is_foreign_payload(tree: Tree, kind: Kind, storage: str, *, lossless: bool) -> bool:
+    """Whether a converter that takes the object for one of its storage version would be wrong.
+
+    `lossless` says that versions know all fields of one another. Then no field tells a version and only its last writer
+    does, who may have been converted at the time: what both versions mean alike is no reason against the object. Where
+    fields were pruned, the writer of another version is one, whatever is left.
+    """
     payload = judged(tree, kind)
     harmless = payload.evidence == 5  # every version means the same by these fields
-    return not harmless and payload.versions != (storage,)
+    if harmless or payload.versions == (storage,):
+        return False
+    return not (lossless and payload.version and _mean_alike(tree, kind, payload.version, storage))
+
+
+def _mean_alike(tree: Tree, kind: Kind, version: str, storage: str) -> bool:
+    one, other = as_hub(tree, kind, version), as_hub(tree, kind, storage)
+    return one is not None and other is not None and same(payload_of(one), payload_of(other))
 
 
 def told(look: Look) -> str:
@@ -102,18 +118,29 @@ def told(look: Look) -> str:
     return f"{look.foreign} of {look.seen} objects have fields of another version, or nobody can tell: {names}"
 
 
-def _after(look: Look, page: dict[str, Any], kind: Kind, storage: str, now: datetime) -> Look:
-    items: list[Tree] = page.get("items") or []
-    foreign = [_name(each) for each in items if is_foreign_payload(_whole(each, kind, storage), kind, storage)]
-    cursor = str(page["metadata"].get("continue") or "")
-    return Look(
-        of=look.of,
-        cursor=cursor,
-        seen=look.seen + len(items),
-        foreign=look.foreign + len(foreign),
-        named=(*look.named, *foreign)[:MOST_NAMED],
-        done=None if cursor else now,
-    )
+class _Page(Struct, frozen=True):
+    """What the objects of a page are held against."""
+
+    kind: Kind
+    storage: str
+    lossless: bool
+
+    def after(self, look: Look, page: dict[str, Any], now: datetime) -> Look:
+        items: list[Tree] = page.get("items") or []
+        foreign = [_name(each) for each in items if self._is_foreign(each)]
+        cursor = str(page["metadata"].get("continue") or "")
+        return Look(
+            of=look.of,
+            cursor=cursor,
+            seen=look.seen + len(items),
+            foreign=look.foreign + len(foreign),
+            named=(*look.named, *foreign)[:MOST_NAMED],
+            done=None if cursor else now,
+        )
+
+    def _is_foreign(self, item: Tree) -> bool:
+        whole = _whole(item, self.kind, self.storage)
+        return is_foreign_payload(whole, self.kind, self.storage, lossless=self.lossless)
 
 
 def _whole(tree: Tree, kind: Kind, storage: str) -> Tree:

@@ -175,13 +175,38 @@ def test_a_person_may_have_them_converted_as_they_are() -> None:
     assert isinstance(World(OLD).decided(anyway).verdict, Move)
 
 
-def test_where_nothing_was_pruned_nobody_looks_at_objects() -> None:
-    world = World(OLD)
+def united() -> AttachSnapshot:
+    """A definition with union schemas, converted by nobody."""
+    tree = live(*with_unions(a_definition()).definition["spec"]["versions"])
+    snapshot = seen(tree)
+    return structs.replace(snapshot, rules=structs.replace(snapshot.rules, kind=kind_of(RULES, tree)))
 
-    decision = world.decided(seen(live(*with_unions(a_definition()).definition["spec"]["versions"])))
+
+def last_written_in(version: str, tree: Tree) -> Tree:
+    entry = {
+        "manager": "kubectl",
+        "operation": "Update",
+        "apiVersion": f"example.test/{version}",
+        "time": "2029-12-31T00:00:00Z",
+        "fieldsType": "FieldsV1",
+        "fieldsV1": {"f:spec": {"f:size": {}, "f:paint": {"f:colour": {}}, "f:colour": {}}},
+    }
+    return {**tree, "metadata": {**tree["metadata"], "managedFields": [entry]}}
+
+
+@pytest.mark.parametrize("odd", [OLD, last_written_in("v1", OLD)], ids=["by nobody", "by a manager"])
+def test_union_schemas_do_not_hide_what_was_written_in_the_old_version(odd: Tree) -> None:
+    decision = World(GOOD, odd).decided(united())
+
+    assert holds(decision).reason is Reason.PAYLOADS_FOREIGN
+    assert "1 of 2 objects" in decision.tell[0].text
+    assert "shop/old" in decision.tell[0].text
+
+
+def test_under_union_schemas_an_object_that_was_converted_when_it_was_written_is_no_obstacle() -> None:
+    decision = World(last_written_in("v1", GOOD), last_written_in("v2", GOOD)).decided(united())
 
     assert isinstance(decision.verdict, Move)
-    assert not any(isinstance(each, Ask) and isinstance(each.to, ReadRecord) for each in world.asked)
 
 
 def test_objects_that_may_not_be_listed_are_no_reason_to_go_on() -> None:
