@@ -111,7 +111,7 @@ SECONDS: dict[tuple[str, bool], float] = {
     ("tests/contracts/zones/test_phased.py", False): 8.0,
     ("tests/core/test_fields.py", False): 4.0,
     ("tests/core/test_written.py", False): 8.0,
-    ("tests/e2e/test_alerts.py", False): 22.0,
+    ("tests/e2e/test_alerts.py", False): 50.0,
     ("tests/e2e/test_bad_input.py", False): 7.0,
     ("tests/e2e/test_environment_commands.py", False): 10.0,
     ("tests/e2e/test_environment_commands.py", True): 50.0,

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import time
 from collections.abc import Callable, Coroutine, Iterator, Mapping
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -11,8 +12,11 @@ import pytest
 
 from fairlead.contracts import chart_of, contract
 from fairlead.contracts.leaderworker.install.values import METRICS_SERVICE
+from fairlead.contracts.plans.kinds import FAILED
 from fairlead.engine.charts import data_of
 from kubeloop import clock
+from kubeloop.calls import Reply
+from kubeloop.objects.apps import DEPLOYMENTS
 from kubeloop.objects.core import LEASES
 from kubesim.pods.behaviour import IMAGE_PULL
 from kubesim.time import run
@@ -20,16 +24,22 @@ from tests.e2e.alerting import AlertingPrometheus, alerting
 from tests.e2e.clusters import SimGround, Site, _play
 from tests.e2e.environments import V, _set_up, manifest
 from tests.e2e.leaderworker_play import begin as begin_sets
+from tests.e2e.plan_play import OLD, a_deployment, a_pair, batches, reference
+from tests.e2e.plan_play import begin as begin_plans
+from tests.e2e.receivers import receiving
 from tests.e2e.rollouts import SECOND, is_complete, three_zones
 from tests.e2e.test_environments_blocked import UNPULLABLE, blocked
 from tests.e2e.test_leaderworker_blocked import give_workers, patient
 from tests.e2e.test_leaderworker_blocked import until_blocked as groups_blocked
+from tests.e2e.test_plans_blocked import blocked as plan_blocked
 from tests.e2e.test_zones_blocked import correct, roll_badly, until_blocked
 from tests.e2e.zones import begin, change
 
 NAMESPACE = "test"
 DOWN = "down"
 """The moment at which no operator can be scraped."""
+A_DAY = 86400.0
+ENOUGH_REFUSALS = 15
 
 Moments = dict[str, bytes]
 
@@ -86,6 +96,29 @@ async def leaderworker(site: Site, moments: Moments, _folder: Path) -> None:
     moments["blocked"] = play.operator.metrics.exposition()
 
 
+async def plans(site: Site, moments: Moments, _folder: Path) -> None:
+    play = await begin_plans(site)
+    target, source = await a_pair(site, 2)
+    await play.at_rest()
+    moments["at rest"] = play.operator.metrics.exposition()
+    await change(site, DEPLOYMENTS, "d2", {"spec": {"template": {"metadata": {"annotations": {IMAGE_PULL: "fail"}}}}})
+    await play.roll(batches(1, 1, rolloutStrategy="DecreaseFirst"), target, source)
+    await play.until(lambda: plan_blocked(play))
+    moments["blocked"] = play.operator.metrics.exposition()
+    await play.roll(batches(7), target, source, name="bad")
+    await play.ends(FAILED, "bad")
+    await play.at_rest()
+    moments["failed"] = play.operator.metrics.exposition()
+    play.operator.metrics.show_certificate("webhooks", lambda: time.time() + A_DAY)
+    moments["ending"] = play.operator.metrics.exposition()
+    async with receiving(site, lambda _: Reply(403)) as receiver:
+        await site.create(DEPLOYMENTS, a_deployment("d3", 1, OLD))
+        hook = {"type": "initialize-rollout", "name": "asked", "url": receiver.url}
+        await play.roll({"targetSize": 2, "rolloutWebhooks": [hook]}, reference("d3"), name="hooked")
+        await play.until(lambda: len(receiver.calls) > ENOUGH_REFUSALS, every=1.0, within=300)
+        moments["hooks refuse"] = play.operator.metrics.exposition()
+
+
 class Monitored(NamedTuple):
     """How the chart of a contract has its operator scraped."""
 
@@ -111,6 +144,11 @@ CONTRACTS = {
         {"NAMESPACE": NAMESPACE, "SERVICE": METRICS_SERVICE},
         {"namespace": NAMESPACE, "service": METRICS_SERVICE, "pod": "lws-controller-manager-0"},
         leaderworker,
+    ),
+    "plans": Monitored(
+        {"NAMESPACE": NAMESPACE, "SERVICE": "vela-core-metrics"},
+        {"namespace": NAMESPACE, "service": "vela-core-metrics", "pod": "vela-core-0"},
+        plans,
     ),
 }
 
@@ -208,6 +246,54 @@ def alerted(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFac
             "critical",
             ["No operator of LeaderWorkerSets runs in namespace test."],
             id="leaderworker, down",
+        ),
+        pytest.param(
+            "plans",
+            "blocked",
+            "PlanRolloutBlocked",
+            "warning",
+            ["Rollout r is blocked (PodStuck).", "fairlead explain r says what helps"],
+            id="plans, a rollout is blocked",
+        ),
+        pytest.param(
+            "plans",
+            "blocked",
+            "PlanPodsNotReady",
+            "warning",
+            ["New pods of RolloutTrait r are not ready for half an hour.", "1 of them are not ready"],
+            id="plans, new pods are not ready",
+        ),
+        pytest.param(
+            "plans",
+            "failed",
+            "PlanRolloutFailed",
+            "warning",
+            ["A RolloutTrait has failed."],
+            id="plans, the first rollout fails",
+        ),
+        pytest.param(
+            "plans",
+            "hooks refuse",
+            "PlanHooksFail",
+            "warning",
+            ["Webhooks of type initialize-rollout refuse or do not answer."],
+            id="plans, hooks refuse",
+        ),
+        pytest.param(
+            "plans",
+            "ending",
+            "PlanCertificateEnds",
+            "warning",
+            ["The certificate of the webhooks of plans ends in less than 15 days."],
+            id="plans, the certificate ends",
+        ),
+        pytest.param(
+            "plans",
+            DOWN,
+            "PlanOperatorAbsent",
+            "critical",
+            ["No operator of plans runs in namespace test."],
+            id="plans, down",
         ),
     ],
     indirect=["alerted"],

@@ -25,7 +25,9 @@ from fairlead.contracts.plans.kinds import (
     ABANDONED,
     BATCH_FINALIZING,
     BATCH_INITIALIZING,
+    BATCH_STATES,
     DELETING,
+    FAILED,
     FAILING,
     FINALISING,
     FINALIZE_HOOK,
@@ -33,6 +35,9 @@ from fairlead.contracts.plans.kinds import (
     INITIALIZING,
     POST_BATCH_HOOK,
     PRE_BATCH_HOOK,
+    ROLLING,
+    STATES,
+    TERMINAL,
     RolloutPlan,
     RolloutStatus,
 )
@@ -51,6 +56,9 @@ OF_PHASE = {
     **dict.fromkeys((FINALISING, FAILING, ABANDONED, DELETING), FINALIZE_HOOK),
 }
 """The type of a hook by the phase that its body tells."""
+ACCEPTS, REFUSES, FAILS, UNREACHABLE = "accepted", "refused", "failed", "unreachable"
+"""What becomes of a call of a hook."""
+_MAY_FAIL = tuple(each for each in (*STATES, *BATCH_STATES) if each not in (ROLLING, *TERMINAL))
 _HOOK_FIELDS = frozenset({"name", "namespace", "phase", "metadata"})
 
 
@@ -127,9 +135,14 @@ class PlanMetrics:
         )
         self.standings = _Standings()
         metrics.registry.register(self.standings)
+        for type_ in set(OF_PHASE.values()):
+            for outcome in (ACCEPTS, REFUSES, FAILS, UNREACHABLE):
+                self.hooks.labels(type_, outcome)
 
     def of(self, kind: str) -> PlanSeries:
-        """What a controller of this kind tells."""
+        """What a controller of this kind tells; failures from 0 on, so that Prometheus sees the first one."""
+        for state in _MAY_FAIL:
+            self.transitions.labels(kind, state, FAILED, event_between(state, FAILED))
         return PlanSeries(self, kind)
 
     def leads(self, leading: bool) -> None:
@@ -148,10 +161,10 @@ class PlanMetrics:
 
     def _outcome(self, url: str, status: int | None) -> str:
         if status is None:
-            return "unreachable"
+            return UNREACHABLE
         if status in self._accepted(url):
-            return "accepted"
-        return "failed" if status >= 500 else "refused"
+            return ACCEPTS
+        return FAILS if status >= 500 else REFUSES
 
     def _accepted(self, url: str) -> set[int]:
         """What the hooks at this address accept, of all rollouts that are known."""

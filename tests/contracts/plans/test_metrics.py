@@ -54,6 +54,10 @@ class Told:
         return self.registry.get_sample_value(f"fairlead_plan_{family}", labels)
 
     def transitions(self) -> dict[tuple[str, str, str], float]:
+        """Those that there were."""
+        return {each: count for each, count in self.counted().items() if count}
+
+    def counted(self) -> dict[tuple[str, str, str], float]:
         found = [each for family in self.registry.collect() for each in family.samples]
         named = [each for each in found if each.name == "fairlead_plan_transitions_total"]
         return {(each.labels["from"], each.labels["to"], each.labels["event"]): each.value for each in named}
@@ -117,6 +121,21 @@ def test_a_failure_has_an_event_of_its_own() -> None:
         ("batchVerifying", "rolloutFailing", "RollingFailedEvent"): 1,
         ("rolloutFailing", "rolloutFailed", "RollingFinalizedEvent"): 1,
     }
+
+
+def test_failures_and_calls_of_hooks_are_told_before_there_are_any() -> None:
+    """Prometheus sees no increase of a series that begins with its first count."""
+    told = Told(a_pair())
+    before, hooks = told.counted(), told.value("hook_requests_total", type="pre-batch-rollout", outcome="refused")
+    told.cluster.play_to("batchVerifying", 1)
+    told.cluster.ask("abort@2026-03-01T12:00:00Z")
+
+    told.run("rolloutFailed")
+
+    failures = {each: count for each, count in told.counted().items() if each[1] == "rolloutFailed"}
+    assert sum(failures.values()) == 1
+    assert failures.keys() <= before.keys()
+    assert {*before.values(), hooks} == {0}
 
 
 def test_what_was_not_written_is_not_counted() -> None:
