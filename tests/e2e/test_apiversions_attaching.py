@@ -8,6 +8,7 @@ from pathlib import Path
 
 import msgspec
 import pytest
+import yaml
 
 from fairlead.contracts.apiversions.attach_map import map_name
 from fairlead.contracts.apiversions.kinds import CA_MANAGER, CONVERTIBLE, MANAGER
@@ -22,7 +23,7 @@ from tests.e2e.converting import patched
 from tests.e2e.converting_operator import rules_in_a_map, without_map
 from tests.e2e.replicated_operator import DROPPED, LOST, SERVICE, Replicas
 from tests.e2e.service_proxy import pod
-from tests.e2e.widgets import Widgets, body_of, widgets
+from tests.e2e.widgets import Widgets, a_version, body_of, widgets
 
 NOBODY = {"strategy": "None"}
 
@@ -177,6 +178,60 @@ async def test_what_was_written_in_the_old_version_while_nobody_converted_is_nam
     assert f"1 of 5 objects have fields of another version, or nobody can tell: {site.namespace}/odd" in refused.err
     assert agreed.code == 0, agreed.err
     assert (await kind.live("converted", "v1"))["spec"]["colour"] == "blue"
+
+
+async def _three_versions(site: Site) -> tuple[Widgets, Tree]:
+    """Of which v3 is not served, and rules for all."""
+    kind = await defined(site)
+    third = {**a_version("v2", storage=False, served=False), "name": "v3"}
+    await patched(site, {"op": "add", "path": "/spec/versions/-", "value": third}, name=kind.name)
+    rules = kind.rules()
+    rules["spokes"].append({"version": "v3"})
+    return kind, rules
+
+
+def _spokes(found: Tree | None) -> list[str]:
+    assert found is not None
+    (text,) = found["data"].values()
+    return [each["version"] for each in yaml.safe_load(text)["spokes"]]
+
+
+@everywhere(controllers=False, on=("sim",))
+async def test_a_version_that_is_removed_is_taken_out_of_the_rules_that_attach_stored(
+    site: Site, tmp_path: Path
+) -> None:
+    kind, rules = await _three_versions(site)
+    replicas = Replicas(site)
+    await replicas.begin()
+    first = await replicas.add()
+    home = ("--operator-namespace", site.namespace)
+    await api(site.client, "attach", kind.name, "--rules", written(rules, tmp_path), *home)
+    remove = ("remove-version", kind.name, "v3", "--dependents", "/Secret")
+
+    tried = await api(site.client, *remove, "--dry-run")
+    named = _spokes(await site.get(CONFIGMAPS, map_name(kind.name)))
+    await patched(site, {"op": "remove", "path": "/spec/versions/2"}, name=kind.name)  # as if it was killed half-way
+    removed = await api(site.client, *remove)
+    again = await api(site.client, *remove)
+
+    assert (tried.code, named) == (0, ["v1", "v3"])
+    assert "would name v3 no longer" in tried.err
+    assert removed.code == 0, removed.err
+    assert "names v3 no longer" in removed.err
+    assert again.code == 1, "and nothing names it any more"
+    assert _spokes(await site.get(CONFIGMAPS, map_name(kind.name))) == ["v1"]
+    await site.until(lambda: first.log.of("conversion rules loaded")[-1]["versions"] == "v2, v1", every=0.1)
+
+
+@everywhere(controllers=False, on=("sim",))
+async def test_rules_of_others_that_name_a_removed_version_are_told(site: Site) -> None:
+    kind, rules = await _three_versions(site)
+    await rules_in_a_map(site, rules)
+
+    removed = await api(site.client, "remove-version", kind.name, "v3", "--dependents", "/Secret")
+
+    assert removed.code == 0, removed.err
+    assert "still names v3: take it out of the spokes there" in removed.err
 
 
 async def _read_whole(kind: Widgets) -> Tree:

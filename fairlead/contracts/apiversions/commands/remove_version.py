@@ -8,8 +8,9 @@ import sys
 
 import msgspec
 
-from fairlead.contracts.apiversions.commands import options, version_step
-from fairlead.contracts.apiversions.decide.crd_versions import resource_of, storage_version, version_of
+from fairlead.contracts.apiversions.commands import codes, options, version_step
+from fairlead.contracts.apiversions.commands.outdated_rules import outdated, put_right
+from fairlead.contracts.apiversions.decide.crd_versions import NoSuchVersion, resource_of, storage_version, version_of
 from fairlead.contracts.apiversions.decide.lifecycle import Refused, Step, removed
 from fairlead.contracts.apiversions.decide.trees import Tree
 from fairlead.contracts.apiversions.decide.version_uses import carried
@@ -34,7 +35,12 @@ async def _run(called: Invocation) -> int:
     given = called.arguments
 
     async def decide(live: Tree) -> Step | Refused:
-        version_of(live, given.version)
+        try:
+            version_of(live, given.version)
+        except NoSuchVersion:
+            if not await outdated(called.client, given.crd, given.version):
+                raise
+            return Step(said=f"{given.crd}: {given.version} is removed already")
         uses = await uses_of(called.client, live, named=given.dependents)
         step = removed(live, given.version, uses)
         if isinstance(step, Step) and given.version in uses.carried:
@@ -43,7 +49,11 @@ async def _run(called: Invocation) -> int:
             print(f"what {count} objects carried for {given.version} {said} taken off them", file=sys.stderr)
         return step
 
-    return await version_step.run(called, decide)
+    code = await version_step.run(called, decide)
+    if code == codes.DONE:
+        for each in await put_right(called.client, given.crd, given.version, dry_run=given.dry_run):
+            print(each, file=sys.stderr)
+    return code
 
 
 async def _forget(client: Client, live: Tree, version: str, *, dry_run: bool) -> int:
