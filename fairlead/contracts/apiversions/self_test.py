@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
+from contextlib import suppress
 from random import Random
 from time import monotonic
 
 from fairlead.contracts.apiversions.decide.carry_differences import differences
 from fairlead.contracts.apiversions.decide.convert import Kind, Refused, Version, convert
+from fairlead.contracts.apiversions.decide.mistyped import mistyped, typed_part
 from fairlead.contracts.apiversions.decide.pointers import RESERVED
 from fairlead.contracts.apiversions.decide.round_trip import raised
 from fairlead.contracts.apiversions.decide.trees import Tree, copied
@@ -25,12 +27,40 @@ def problems(
     kind: Kind, tries: int = TRIES, seconds: float = MOST_SECONDS, clock: Callable[[], float] = monotonic
 ) -> Iterator[str]:
     """One sentence for each way between two versions that loses or fails; none where the rules may be used."""
-    ways = [way for spoke in kind.spokes.values() for way in ((spoke.version, kind.hub), (kind.hub, spoke.version))]
-    started = clock()
+    ways, started = _ways(kind), clock()
     for index, (first, other) in enumerate(ways, start=1):
         until = started + seconds * index / len(ways)
         if problem := next(_tried(kind, first, other, _until(tries, until, clock)), ""):
             yield f"from {first.name} to {other.name} and back: {problem}"
+
+
+def mistaken(
+    kind: Kind, tries: int = TRIES, seconds: float = MOST_SECONDS, clock: Callable[[], float] = monotonic
+) -> Iterator[str]:
+    """One sentence for each place where a way leaves a value of another type than the version has there.
+
+    Such rules lose nothing, so a set that is in force stays so; but nobody could write what they make.
+    """
+    ways, started = _ways(kind), clock()
+    for index, (first, other) in enumerate(ways, start=1):
+        until = started + seconds * index / len(ways)
+        found = _mistyped(kind, first, other, _until(tries, until, clock))
+        for place, types in dict(found).items():
+            yield f"from {first.name} to {other.name}: {place} is not of the type it has there, {' or '.join(types)}"
+
+
+def _ways(kind: Kind) -> list[tuple[Version, Version]]:
+    return [way for spoke in kind.spokes.values() for way in ((spoke.version, kind.hub), (kind.hub, spoke.version))]
+
+
+def _mistyped(
+    kind: Kind, first: Version, other: Version, counts: Iterator[int]
+) -> Iterator[tuple[str, tuple[str, ...]]]:
+    chance = chance_of(kind, first, other)
+    for _ in counts:
+        tree = typed_part(made_up(kind, first, chance), first.schema)
+        with suppress(Exception):  # what rules raise, or refuse, is told by `problems`
+            yield from mistyped(convert(tree, other.name, kind).tree, other.schema)
 
 
 def made_up(kind: Kind, version: Version, chance: Random) -> Tree:

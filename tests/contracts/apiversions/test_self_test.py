@@ -31,6 +31,26 @@ def test_without_carry_what_is_lost_is_told() -> None:
     assert all("does not come back as it was" in each for each in told)
 
 
+def test_a_map_where_the_other_version_has_a_list_is_told_in_both_directions() -> None:
+    without = [each for each in RULES["spokes"][0]["toHub"] if each.get("op") != "listToMap"]
+    kind = widgets(spoke(toHub=without))
+
+    assert [*self_test.problems(kind)] == [], "everything comes back"
+    assert [each for each in self_test.mistaken(kind) if "volumes" in each] == [
+        "from v1 to v2: /spec/volumes is not of the type it has there, object",
+        "from v2 to v1: /spec/volumes is not of the type it has there, array",
+    ]
+    assert [*self_test.mistaken(KIND)] == []
+
+
+def test_what_stands_where_a_version_has_no_type_is_no_fault_of_the_rules() -> None:
+    tree = definition()
+    properties = tree["spec"]["versions"][0]["schema"]["openAPIV3Schema"]["properties"]["spec"]["properties"]
+    properties["note"] = {"x-kubernetes-preserve-unknown-fields": True}
+
+    assert [*self_test.mistaken(kind_of(read_rules(RULES), tree))] == []
+
+
 class Broken:
     def to_hub(self, body: dict[str, Any], _: Any) -> dict[str, Any]:
         return {**body, "spec": {"replicas": body["spec"]["size"]}}

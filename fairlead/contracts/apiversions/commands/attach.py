@@ -99,7 +99,7 @@ def _kind(rules: RuleSet, definition: Tree) -> Kind:
     kind = kind_of(rules, definition)
     missing = [str(each["name"]) for each in definition["spec"]["versions"] if each["name"] not in kind.versions]
     problems = [f"it has no rules for version {each}: name it among the spokes" for each in missing]
-    problems += self_test.problems(kind)
+    problems += [*self_test.problems(kind), *self_test.mistaken(kind)]
     if problems:
         raise RulesRejected(problems)
     return kind

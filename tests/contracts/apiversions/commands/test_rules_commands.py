@@ -96,6 +96,16 @@ def test_all_problems_are_told_at_once(files: Files, capsys: Captured) -> None:
     assert '<testsuite name="rules check' in capsys.readouterr().out
 
 
+def test_a_value_of_another_type_than_the_version_has_is_a_problem(files: Files, capsys: Captured) -> None:
+    files.crd(v1=made_of(spec=made_of(zones=listed(TEXT))), v2=made_of(spec=made_of(zones=made_of(a=TEXT))))
+
+    assert files.run("check", files.rules(spokes=[{"version": "v1"}])) == codes.FINDINGS
+
+    told = capsys.readouterr().out
+    assert "from v1 to v2: /spec/zones is not of the type it has there, object" in told
+    assert "from v2 to v1: /spec/zones is not of the type it has there, array" in told
+
+
 def test_what_is_no_operation_is_told_with_those_there_are(files: Files, capsys: Captured) -> None:
     assert files.run("check", files.rules(spokes=spokes({"op": "mov", "from": "/a", "to": "/b"}))) == codes.FINDINGS
 
