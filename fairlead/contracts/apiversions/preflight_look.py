@@ -100,11 +100,14 @@ async def look(client: Client, live: Tree | None, new: Tree, rules: RuleSet | No
         await add_dependents(walk.uses, client, live, named=terms.dependents, page=terms.page)
         findings += cluster.of_uses(gone, walk.uses, await _admission(client, live))
     converters = await converters_of(client, wanted, rules)
+    walked = walk.findings()
+    known = {(each.code, each.version) for each in walked}
+    probed = [each for each in cluster.of_probes(live, walk.failures) if (each.code, each.version) not in known]
     return [
         *findings,
-        *walk.findings(),
+        *walked,
         *cluster.of_converters(wanted, converters, problems),
-        *cluster.of_probes(live, walk.failures),
+        *probed,
         *await _certificate(client, live),
         *await _permissions(client, new, terms),
     ]

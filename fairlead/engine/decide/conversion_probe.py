@@ -7,6 +7,7 @@ made-up object that it finds invalid, tells nothing.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Mapping
 from enum import Enum
 
@@ -19,6 +20,9 @@ from fairlead.engine.decide.registration import Tree
 from kubeloop.objects.meta import Resource
 
 FAILED = "conversion webhook for"
+UNREACHABLE, UNCONVERTED = "WebhookUnreachable", "ConversionFails"
+_OBJECT = re.compile(r"object \d+ \(([^()]+)\) from \S+ to [^\s:]+: (.*?)(?=; object \d+ \(|$)", re.DOTALL)
+"""As reviews name what they could not convert."""
 TIMEOUT_SECONDS = 35.0
 """The API server waits 30 seconds for a conversion."""
 
@@ -33,6 +37,25 @@ class ProbeResult(Struct, frozen=True):
     result: Probed
     text: str = ""
     """What the API server said where it fails, or where nothing is known."""
+
+
+class Unconverted(Struct, frozen=True):
+    """An object that a webhook was reached with, and did not convert."""
+
+    name: str
+    """With its namespace."""
+    cause: str
+
+
+def unconverted(text: str) -> tuple[Unconverted, ...]:
+    """What the webhook said of objects, from the words of the API server; none where it was not reached."""
+    said = text.partition(FAILED)[2].partition("failed: ")[2]
+    return tuple(Unconverted(*found) for found in _OBJECT.findall(said)) if _OBJECT.match(said) else ()
+
+
+def event_reason(text: str) -> str:
+    """Of an Event about a probe that failed."""
+    return UNCONVERTED if unconverted(text) else UNREACHABLE
 
 
 def resource_of(definition: Tree, version: str) -> Resource:

@@ -137,7 +137,7 @@ def _probed(seen: DefinitionSnapshot, live: Tree) -> Need | tuple[EventNote, ...
     if found.result is not Probed.FAILS:
         return ()
     about = Ref(DEFINITIONS, "", seen.name)
-    return (EventNote(about, warning=True, reason="WebhookUnreachable", text=found.text),)
+    return (EventNote(about, warning=True, reason=conversion_probe.event_reason(found.text), text=found.text),)
 
 
 def _awaited(seen: DefinitionSnapshot, live: Tree | None) -> Decision | Need | None:

@@ -224,7 +224,7 @@ def _probed(seen: AttachSnapshot, cached: Tree) -> Decision | Need:
     notes: tuple[EventNote, ...] = ()
     if found.result is Probed.FAILS:
         about = Ref(DEFINITIONS, "", seen.name)
-        notes = (EventNote(about, warning=True, reason="WebhookUnreachable", text=found.text),)
+        notes = (EventNote(about, warning=True, reason=conversion_probe.event_reason(found.text), text=found.text),)
     return Decision("in_order", Hold(Reason.COMPLETE), tell=notes)
 
 

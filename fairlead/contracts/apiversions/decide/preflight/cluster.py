@@ -13,10 +13,12 @@ from fairlead.contracts.apiversions.decide.preflight.definitions import named_st
 from fairlead.contracts.apiversions.decide.preflight.findings import SHOWN_OBJECTS, Finding
 from fairlead.contracts.apiversions.decide.trees import Tree
 from fairlead.contracts.apiversions.decide.version_uses import Uses
+from fairlead.contracts.apiversions.kinds import MOST_ANNOTATIONS
+from fairlead.engine.decide.conversion_probe import FAILED, Unconverted, unconverted
 
 EXPIRES_SOON = timedelta(days=30)
-BROKEN_WEBHOOK = "conversion webhook for"
-"""How the API server begins what it says when conversion fails; whatever else it refuses is no failure of that."""
+TOO_LARGE = f"over the {MOST_ANNOTATIONS} that the API server takes"
+"""As a conversion says that annotations do not hold what it carries."""
 
 
 class Permission(Struct, frozen=True):
@@ -126,7 +128,9 @@ def of_converters(new: Tree, converters: Converters, problems: Sequence[str]) ->
 def of_probes(live: Tree, failures: Mapping[str, str]) -> Iterator[Finding]:
     """What the server said when it was asked for one object in each version."""
     for version, message in failures.items():
-        if BROKEN_WEBHOOK in message:
+        if found := unconverted(message):
+            yield from _unconverted(live, version, found)
+        elif FAILED in message:
             yield Finding(
                 code="WebhookUnreachable",
                 severity="block",
@@ -135,6 +139,25 @@ def of_probes(live: Tree, failures: Mapping[str, str]) -> Iterator[Finding]:
                 message=f"the API server cannot convert to {version} by {target_of(live)}: {message}",
                 fix="fairlead api certs status",
             )
+
+
+def _unconverted(live: Tree, version: str, found: Sequence[Unconverted]) -> Iterator[Finding]:
+    """The webhook was reached, and names objects that it cannot convert."""
+    by_code: dict[str, list[Unconverted]] = {}
+    for each in found:
+        by_code.setdefault("CarryTooLarge" if TOO_LARGE in each.cause else "RoundTripLoss", []).append(each)
+    for code, objects in by_code.items():
+        said = "; ".join(f"{each.name}: {each.cause}" for each in objects)
+        yield Finding(
+            code=code,
+            severity="block",
+            crd=name_of(live),
+            version=version,
+            message=f"objects cannot be read in {version}: {said}",
+            fix=f"fairlead api roundtrip {name_of(live)} --live",
+            count=len(objects),
+            objects=tuple(each.name for each in objects),
+        )
 
 
 def of_certificate(live: Tree, server_name: str, found: WebhookCertificate, now: datetime) -> Iterator[Finding]:

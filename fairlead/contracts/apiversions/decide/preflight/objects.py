@@ -16,6 +16,7 @@ from fairlead.contracts.apiversions.decide.preflight.findings import SHOWN_OBJEC
 from fairlead.contracts.apiversions.decide.pruned_leaves import text_of
 from fairlead.contracts.apiversions.decide.trees import Tree
 from fairlead.contracts.apiversions.decide.version_uses import Count, object_name
+from fairlead.contracts.apiversions.kinds import MOST_ANNOTATIONS
 
 LARGEST = 1 << 20
 """Bytes of an object, above which servers begin to refuse."""
@@ -104,7 +105,7 @@ def _converted_hits(tree: Tree, kind: Kind, own: Version, other: Version) -> Ite
         there = convert(tree, other.name, kind).tree
         back = convert(there, own.name, kind).tree
     except Refused:
-        text = f"what {other.name} cannot hold is more than annotations take"
+        text = f"what {other.name} cannot hold is more than the {MOST_ANNOTATIONS} bytes that annotations take"
         yield Hit("CarryTooLarge", "block", other.name, "", text)
         return
     except Exception as error:  # noqa: BLE001  (rules in Python may raise anything)

@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 from datetime import UTC, datetime, timedelta
+from random import Random
 
 import pytest
 
+from fairlead.contracts.apiversions.decide.convert import Refused, convert
 from fairlead.contracts.apiversions.decide.lifecycle import Converters
 from fairlead.contracts.apiversions.decide.preflight.cluster import (
     WebhookCertificate,
@@ -15,8 +17,10 @@ from fairlead.contracts.apiversions.decide.preflight.cluster import (
     of_probes,
 )
 from fairlead.contracts.apiversions.decide.preflight.definitions import compared
+from fairlead.engine.decide.conversion_probe import event_reason
 from tests.contracts.apiversions.decide.definitions import GROUP, V1, V2, Tree, a_definition, a_version
 from tests.contracts.apiversions.decide.test_lifecycle import converted
+from tests.contracts.apiversions.decide.widgets import KIND, widget
 
 NOW = datetime(2026, 11, 18, tzinfo=UTC)
 LONG, SOON, PAST = (NOW + timedelta(days=days) for days in (365, 7, -1))
@@ -76,6 +80,23 @@ def test_only_a_conversion_that_fails_is_a_webhook_that_cannot_be_reached() -> N
     (found,) = of_probes(converted(), said)
 
     assert (found.code, found.version) == ("WebhookUnreachable", "v1")
+
+
+def test_objects_that_a_webhook_cannot_convert_are_named_with_the_limit_and_it_is_not_called_unreachable() -> None:
+    noise = Random(1).randbytes(400_000).hex()
+    with pytest.raises(Refused, match="bytes over") as refused:
+        convert(widget("v1", spec={"size": 1, "old": {"b": noise}}), "v2", KIND)
+    large = f"object 3 (shop/large) from {GROUP}/v2 to {GROUP}/v1: {refused.value}"
+    odd = f"object 5 (shop/odd) from {GROUP}/v2 to {GROUP}/v1: the rules fail; and so on"
+    text = f"conversion webhook for {GROUP}/v2, Kind=Widget failed: {large}; {odd}"
+
+    first, second = of_probes(converted(), {"v1": text})
+
+    assert (first.code, first.objects, first.severity) == ("CarryTooLarge", ("shop/large",), "block")
+    assert "bytes over the 262144" in first.message
+    assert (second.code, second.objects) == ("RoundTripLoss", ("shop/odd",))
+    assert "the rules fail; and so on" in second.message
+    assert event_reason(text) == "ConversionFails"
 
 
 def test_rules_of_admission_name_versions() -> None:
