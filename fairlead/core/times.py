@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import re
 from datetime import UTC, datetime
+from functools import lru_cache
 
 _RFC_3339 = re.compile(
     r"([0-9]{4}-[0-9]{2}-[0-9]{2}T[0-9]{2}:[0-9]{2}:[0-9]{2})(?:\.([0-9]+))?(Z|[+-][0-9]{2}:[0-9]{2})", re.ASCII
 )
 
 
+@lru_cache(maxsize=1024)  # a status is read many times for every time that is written into it
 def parse_rfc3339(text: str) -> datetime:
     """The moment, in UTC; digits below a microsecond are cut. ValueError says how to write it."""
     found = _RFC_3339.fullmatch(text)

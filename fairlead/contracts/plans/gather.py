@@ -7,7 +7,6 @@ from zlib import crc32
 
 from fairlead.contracts.plans.decide.facts import workloads_of
 from fairlead.contracts.plans.decide.hooks import longest
-from fairlead.contracts.plans.decide.reading import rollout_status, trait_spec
 from fairlead.contracts.plans.decide.seen import LiveObject, RolloutObject, TraitSeen, of_trait
 from fairlead.contracts.plans.kinds import ACTION, RolloutTrait, WorkloadReference
 from fairlead.contracts.plans.settings import PlanSettings
@@ -79,5 +78,5 @@ def generation_of(rollout: RolloutObject) -> dict[str, int]:
 
 def asks_within(seen: TraitSeen) -> float:
     """R-26: seconds for the questions of a pass, and never less than its hooks may take."""
-    plan, status = trait_spec(seen.rollout)[0].rollout_plan, rollout_status(seen.rollout.status)
+    plan, status = seen.rollout.read_spec[0].rollout_plan, seen.rollout.read_status
     return max(seen.settings.reconcile_timeout, longest(plan, status.current_batch))

@@ -18,7 +18,6 @@ from prometheus_client.registry import Collector
 
 from fairlead.contracts.plans.decide import states
 from fairlead.contracts.plans.decide.hooks import ACCEPTED
-from fairlead.contracts.plans.decide.reading import rollout_status, trait_spec
 from fairlead.contracts.plans.decide.seen import TraitSeen
 from fairlead.contracts.plans.decide.transitions import event_between, place_in
 from fairlead.contracts.plans.kinds import (
@@ -201,8 +200,8 @@ class PlanSeries(Nobody):
         """From, to and event of a transition that the status is about to tell."""
 
     def decided(self, key: RolloutKey, seen: TraitSeen, decision: Decision, _now: datetime) -> None:
-        status = states.known(rollout_status(seen.rollout.status))
-        plan = trait_spec(seen.rollout)[0].rollout_plan
+        status = states.known(seen.rollout.read_status)
+        plan = seen.rollout.read_spec[0].rollout_plan
         self._metrics.standings.standings[self._kind, key] = PlanProgress(status, plan)
         self._moving.pop(key, None)
         writes = (*(decision.verdict.writes if isinstance(decision.verdict, Move) else ()), *decision.reports)

@@ -12,7 +12,6 @@ from fairlead.contracts.plans.decide import conditions, states
 from fairlead.contracts.plans.decide.batches import Batches, Span
 from fairlead.contracts.plans.decide.facts import completed
 from fairlead.contracts.plans.decide.located import Located, located
-from fairlead.contracts.plans.decide.reading import rollout_status, trait_spec
 from fairlead.contracts.plans.decide.seen import TraitSeen
 from fairlead.contracts.plans.decide.workloads.answers import Verified
 from fairlead.contracts.plans.decide.workloads.attempt import Attempt
@@ -56,7 +55,7 @@ class Shown(Struct, frozen=True, dict=True, kw_only=True):
 
     @cached_property
     def spec(self) -> TraitSpec:
-        return trait_spec(self.seen.rollout)[0]
+        return self.seen.rollout.read_spec[0]
 
     @property
     def plan(self) -> RolloutPlan:
@@ -65,7 +64,7 @@ class Shown(Struct, frozen=True, dict=True, kw_only=True):
     @cached_property
     def status(self) -> RolloutStatus:
         """As it is stored; an attempt that has ended and is begun again with this decision is no longer told of."""
-        stored = states.known(rollout_status(self.seen.rollout.status))
+        stored = states.known(self.seen.rollout.read_status)
         is_leaving = self.seen.rollout.metadata.deletion_timestamp is not None
         if stored.rolling_state in TERMINAL and isinstance(self.decision.verdict, Move) and not is_leaving:
             return states.reset(stored, self.at)

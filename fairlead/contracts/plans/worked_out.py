@@ -15,7 +15,6 @@ from msgspec import Struct
 from fairlead.contracts.plans.decide import conditions, states, trait_round
 from fairlead.contracts.plans.decide.applications.deployments import is_application
 from fairlead.contracts.plans.decide.facts import BUILT_IN, discovery, served_resource, workloads_of
-from fairlead.contracts.plans.decide.reading import rollout_status
 from fairlead.contracts.plans.decide.seen import LiveObject, RolloutObject, TraitSeen
 from fairlead.contracts.plans.decide.why import Why
 from fairlead.contracts.plans.decide.workloads.live import at
@@ -149,7 +148,7 @@ def _unread(answers: Answers, asked: tuple[Ask, ...]) -> Iterator[Decision]:
 
 def retold(rollout: RolloutObject, otherwise: Reason, text: str) -> Decision:
     """As the operator last said it in the condition of the present state; else what is known without its word."""
-    status = states.known(rollout_status(rollout.status))
+    status = states.known(rollout.read_status)
     kind = conditions.condition_type(status)
     told = next((each for each in status.conditions if each.type == kind and each.status == conditions.FALSE), None)
     about = str(rollout.ref)

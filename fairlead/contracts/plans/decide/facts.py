@@ -10,7 +10,6 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from fairlead.contracts.plans.decide.component_revisions import questions, resolved
-from fairlead.contracts.plans.decide.reading import rollout_status, trait_spec
 from fairlead.contracts.plans.decide.seen import Extension, RolloutObject, TraitSeen
 from fairlead.contracts.plans.decide.workloads.live import at
 from fairlead.contracts.plans.decide.workloads.plugged import plugged
@@ -72,7 +71,7 @@ def workloads_of(rollout: RolloutObject, answers: Answers | None = None) -> Work
 
 def _named(rollout: RolloutObject) -> tuple[WorkloadReference, ...]:
     """The target first."""
-    spec, status = trait_spec(rollout)[0], rollout_status(rollout.status)
+    spec, status = rollout.read_spec[0], rollout.read_status
     target = status.last_target_ref or spec.target_ref
     left = () if status.carried is None else status.carried.refs
     recorded = (*status.last_source_ref, *(each.ref for each in status.sources), *left)
@@ -99,7 +98,7 @@ def _served(answers: Answers, group: str, kind: str) -> tuple[Resource, ...]:
 
 def completed(seen: TraitSeen) -> TraitSeen | Need | Decision:
     """With all that a pass over the rollout reads; else what is to be asked, or why it cannot be known."""
-    status = rollout_status(seen.rollout.status)
+    status = seen.rollout.read_status
     if status.rolling_state in TERMINAL:
         return seen
     for complete in (_with_revisions, _with_kind, _with_guard, _with_owners):

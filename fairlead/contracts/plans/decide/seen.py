@@ -2,17 +2,21 @@
 
 from __future__ import annotations
 
+from functools import cached_property
 from typing import Any
 
 from msgspec import Struct
 
+from fairlead.contracts.plans.decide.reading import rollout_status, trait_spec
 from fairlead.contracts.plans.kinds import (
     CONFIGURATIONS,
     ROLLOUT_TRAITS,
     TRAIT_FINALIZER,
     Json,
+    RolloutStatus,
     RolloutTrait,
     TraitMeta,
+    TraitSpec,
     WorkloadReference,
 )
 from fairlead.contracts.plans.settings import PlanSettings
@@ -20,8 +24,11 @@ from fairlead.core.ask import Answers
 from kubeloop.objects.meta import Ref, Resource
 
 
-class RolloutObject(Struct, frozen=True, kw_only=True):
-    """An object with a plan, whatever its spec and status hold; its passes are those of a RolloutTrait."""
+class RolloutObject(Struct, frozen=True, kw_only=True, dict=True):
+    """An object with a plan, whatever its spec and status hold; its passes are those of a RolloutTrait.
+
+    A round reads its spec and its status in many places, so that what was read is kept with the object.
+    """
 
     resource: Resource
     finalizer: str
@@ -37,6 +44,15 @@ class RolloutObject(Struct, frozen=True, kw_only=True):
     @property
     def ref(self) -> Ref:
         return Ref(self.resource, self.metadata.namespace, self.metadata.name, self.metadata.uid)
+
+    @cached_property
+    def read_spec(self) -> tuple[TraitSpec, tuple[str, ...]]:
+        """With a sentence for each value that is of another kind than its field."""
+        return trait_spec(self.spec)
+
+    @cached_property
+    def read_status(self) -> RolloutStatus:
+        return rollout_status(self.status)
 
 
 def of_trait(trait: RolloutTrait) -> RolloutObject:

@@ -18,7 +18,6 @@ from fairlead.contracts.plans.decide.located import located
 from fairlead.contracts.plans.decide.lost_status import verify_again
 from fairlead.contracts.plans.decide.notes import Note
 from fairlead.contracts.plans.decide.notices.news import notices
-from fairlead.contracts.plans.decide.reading import rollout_status, trait_spec
 from fairlead.contracts.plans.decide.seen import TraitSeen
 from fairlead.contracts.plans.decide.states import Event
 from fairlead.contracts.plans.decide.steps import STEPS, reopened
@@ -67,8 +66,8 @@ class Surroundings(Protocol):
 
 
 def decide(seen: TraitSeen, now: datetime, around: Surroundings | None = None) -> Outcome:
-    spec, wrong = trait_spec(seen.rollout)
-    status = states.known(rollout_status(seen.rollout.status))
+    spec, wrong = seen.rollout.read_spec
+    status = states.known(seen.rollout.read_status)
     given = Pass(seen, spec, status, now, located(seen, spec, status))
     for rule in RULES:
         if rule is step and around is not None and (prepared := around.prepare(given)) is not None:

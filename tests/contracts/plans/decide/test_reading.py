@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from fairlead.contracts.plans.decide.reading import rollout_plan, rollout_status, trait_spec, written
+from fairlead.contracts.plans.decide.reading import rollout_plan, rollout_status, written
 from fairlead.contracts.plans.decide.seen import of_trait
 from fairlead.contracts.plans.kinds import (
     BATCH_CONDITIONS,
@@ -122,7 +122,7 @@ def test_nothing_that_a_plan_may_hold_is_a_crash(tree: dict[str, Any]) -> None:
 def test_nothing_that_a_trait_may_hold_is_a_crash(spec: Any, status: Any) -> None:
     trait = RolloutTrait(TraitMeta("r", "uid", "1"), spec, status)
 
-    found, wrong = trait_spec(of_trait(trait))
+    found, wrong = of_trait(trait).read_spec
 
     assert wrong or not isinstance(spec, dict) or found.rollout_plan == RolloutPlan()
     assert isinstance(rollout_status(status), RolloutStatus)
