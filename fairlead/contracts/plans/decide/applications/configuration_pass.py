@@ -46,6 +46,7 @@ from fairlead.contracts.plans.decide.applications.foreign_kinds import foreign_k
 from fairlead.contracts.plans.decide.applications.naming import Rollouts
 from fairlead.contracts.plans.decide.applications.seen import FamilySeen
 from fairlead.contracts.plans.decide.applications.state_conditions import with_condition
+from fairlead.contracts.plans.decide.applications.traffic_services import service_of, sides, workload_trees
 from fairlead.contracts.plans.decide.applications.trees import Tree
 from fairlead.contracts.plans.decide.applications.writes import deleted, reported
 from fairlead.contracts.plans.decide.reading import read
@@ -63,6 +64,7 @@ from fairlead.core.act import AnyWrite
 from fairlead.core.ask import Answers, Bad, Listing
 from fairlead.core.decision import Decision, Hold, Move, Outcome
 from fairlead.core.reason import Reason
+from kubeloop.objects.core import SERVICES
 from kubeloop.objects.meta import Resource
 
 AGAIN = timedelta(seconds=5)
@@ -129,6 +131,7 @@ def _emitted(given: _Given, parts: tuple[Part, ...]) -> Flow[Decision]:
         details = ((str(seen.ref), "waiting for the cache to show the newest version"),)
         return Decision("await_cache", Hold(Reason.CACHE_BEHIND, given.now + AGAIN, details))
     traits = [(part, trait) for part in parts for trait in emitted_of(part, scene.rollouts)]
+    routed = sides(parts, earlier_ones, scene.rollouts)
     absent = absent_traits(given.statuses, parts)
     trait_kinds = yield from resources(absent)
     keys = [
@@ -136,6 +139,7 @@ def _emitted(given: _Given, parts: tuple[Part, ...]) -> Flow[Decision]:
         *(_key(kinds, each.workload_ref) for each in earlier_ones if _key(kinds, each.workload_ref) is not None),
         *((trait.resource, trait.reference.name) for _, trait in traits if trait.resource is not None),
         *(_key(trait_kinds, each) for each in absent if _key(trait_kinds, each) is not None),
+        *((SERVICES, each.revision) for each in routed),
     ]
     live = yield from live_of(seen.namespace, [each for each in keys if each is not None])
     workloads = tuple(workload_of(part, live[part.resource, part.reference.name], scene) for part in parts)
@@ -145,6 +149,10 @@ def _emitted(given: _Given, parts: tuple[Part, ...]) -> Flow[Decision]:
         for each, tree in earlier.items()
         if tree is not None and is_source(each, parts)
         for write in set_aside(tree, scene)
+    )
+    trees = workload_trees(parts, earlier)
+    services = tuple(
+        service_of(each, live[SERVICES, each.revision], trees[each.component, each.revision], scene) for each in routed
     )
     around = tuple(
         trait_of(
@@ -161,7 +169,7 @@ def _emitted(given: _Given, parts: tuple[Part, ...]) -> Flow[Decision]:
         for each in absent
         if (tree := _live(live, trait_kinds, each)) is not None and _is_removable(tree, scene)
     )
-    everything = (*workloads, Emitted(asides), *around, Emitted(gone))
+    everything = (*workloads, Emitted(asides), *services, *around, Emitted(gone))
     return _settled(given, _recorded(given, parts, workloads, earlier, scene.rollouts), everything)
 
 

@@ -63,11 +63,21 @@ def has_given_up(rollout: Tree) -> bool:
 
 def references(rollout: Tree) -> Iterator[WorkloadReference]:
     """Of its spec and of its status."""
-    trees = [at(rollout.tree, path) for path in _ONE]
-    for path in _MANY:
-        trees.extend(_entries(at(rollout.tree, path)))
+    yield from targets_of(rollout)
+    yield from sources_of(rollout)
+
+
+def targets_of(rollout: Tree) -> tuple[WorkloadReference, ...]:
+    """Of its spec, and of the attempt that runs."""
+    trees = (mapping(at(rollout.tree, path)) for path in _ONE)
+    return tuple(_reference(each) for each in trees if each)
+
+
+def sources_of(rollout: Tree) -> tuple[WorkloadReference, ...]:
+    """Likewise, with what earlier attempts left."""
+    trees = [each for path in _MANY for each in _entries(at(rollout.tree, path))]
     trees.extend(mapping(each).get("ref") for each in _entries(at(rollout.tree, "status.sources")))
-    yield from (_reference(each) for each in map(mapping, trees) if each)
+    return tuple(_reference(each) for each in map(mapping, trees) if each)
 
 
 def target_of(rollout: Tree) -> WorkloadReference:
