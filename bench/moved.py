@@ -13,9 +13,9 @@ from bench.rollout import Load
 from bench.table import QUIET_SHARE, Check, cores, machine, markdown
 
 ALONE_FACTOR = 1.15
-"""One pair against the ideal scaler."""
+"""One pair against the ideal operator, and against the bare scaler."""
 IDEAL_FACTOR = 1.2
-"""Many pairs against the ideal scaler."""
+"""Many pairs against the ideal operator."""
 WRITES_PER_BATCH = 8.0
 """Of one pair, with the nine that a rollout takes once: they weigh less the more batches it has."""
 DEAD_FACTOR = 1.1
@@ -42,16 +42,17 @@ class Rolled(Struct, frozen=True):
 
 
 class Compared(Struct, frozen=True):
-    """A case under all subjects; the ideal and fairlead are judged."""
+    """A case under all subjects; fairlead is held against the ideal, and one pair against the bare scaler as well."""
 
     case: Case
+    bare: Rolled | None
     ideal: Rolled | None
     ours: Rolled | None
     upstream: Rolled | None = None
 
     @property
     def all(self) -> list[Rolled]:
-        return [each for each in (self.ideal, self.ours, self.upstream) if each is not None]
+        return [each for each in (self.bare, self.ideal, self.ours, self.upstream) if each is not None]
 
     def writes_per_batch(self, rolled: Rolled) -> float:
         return rolled.phase.written.writes / (self.case.pairs * self.case.batches)
@@ -110,22 +111,32 @@ def _missing(key: str) -> Check:
 
 
 def _compared(each: Compared) -> list[Check]:
-    name, ideal, ours = f"({each.case.key})", each.ideal, each.ours
-    if ideal is None or ours is None:
+    name, is_one = f"({each.case.key})", each.case.pairs == 1
+    bare, ideal, ours = each.bare, each.ideal, each.ours
+    if bare is None or ideal is None or ours is None:
         return [_missing(each.case.key)]
-    most = ALONE_FACTOR if each.case.pairs == 1 else IDEAL_FACTOR
-    factor, writes = ours.phase.seconds / ideal.phase.seconds, each.writes_per_batch(ours)
-    done = ideal.phase.finished and ours.phase.finished
-    broken = ideal.verdict.violations, ours.verdict.violations
+    judged = bare, ideal, ours
+    done, broken = all(one.phase.finished for one in judged), tuple(one.verdict.violations for one in judged)
     found = [
         Check(f"{name} finished", "yes" if done else "no", "yes", done),
-        Check(f"{name} time against the ideal", f"{factor:.2f}", f"≤ {most:.2f}", factor <= most),
-        Check(f"{name} violations by the ideal and by us", "{} and {}".format(*broken), "0 and 0", broken == (0, 0)),
+        _factor(f"{name} time against the ideal", ours, ideal, ALONE_FACTOR if is_one else IDEAL_FACTOR),
+        Check(
+            f"{name} violations by the bare one, the ideal and us",
+            "{}, {} and {}".format(*broken),
+            "0, 0 and 0",
+            not any(broken),
+        ),
     ]
-    if each.case.pairs == 1:
-        most = WRITES_PER_BATCH
+    if is_one:
+        most, writes = WRITES_PER_BATCH, each.writes_per_batch(ours)
+        found.append(_factor(f"{name} time against the bare scaler", ours, bare, ALONE_FACTOR))
         found.append(Check(f"{name} writes per batch", f"{writes:.1f}", f"≤ {most:.0f}", writes <= most))
     return found
+
+
+def _factor(what: str, ours: Rolled, other: Rolled, most: float) -> Check:
+    factor = ours.phase.seconds / other.phase.seconds
+    return Check(what, f"{factor:.2f}", f"≤ {most:.2f}", factor <= most)
 
 
 def _rested(rest: Rest) -> list[Check]:
@@ -163,7 +174,7 @@ def report(figures: Figures, peer: bool) -> str:
 def _section(each: Compared, peer: bool) -> str:
     case = each.case
     lead = f"### ({case.key}) {case.title}\n\nBound: `batches * pod time = {case.bound:.1f} s`."
-    head = ("", "time", "time / bound", "time / ideal", "writes", "per batch", "conflicts", "Events", "CPU", "memory")
+    head = ("", "time", "/ bound", "/ bare", "/ ideal", "writes", "per batch", "conflicts", "Events", "CPU", "memory")
     judged = ("I-1", "I-2", "I-4", "CPU of control plane / kubelet / others")
     rows = [_row(each, rolled) for rolled in each.all]
     if case.pairs == 1 and each.upstream is None:
@@ -176,12 +187,11 @@ def _section(each: Compared, peer: bool) -> str:
 def _row(each: Compared, rolled: Rolled) -> tuple[str, ...]:
     phase, verdict = rolled.phase, rolled.verdict
     load, written = phase.load, phase.written
-    ideal = each.ideal
     return (
         rolled.title,
         _time(phase),
         f"{phase.seconds / each.case.bound:.2f}",
-        f"{phase.seconds / ideal.phase.seconds:.2f}" if ideal is not None else "",
+        *(f"{phase.seconds / one.phase.seconds:.2f}" if one is not None else "" for one in (each.bare, each.ideal)),
         str(written.writes),
         f"{each.writes_per_batch(rolled):.1f}",
         str(written.conflicts),

@@ -38,6 +38,8 @@ PEER = "PEER_VELA_CORE"
 """Names the program of the upstream Go operator."""
 LIMIT = 180.0
 """Seconds after which a phase counts as failed."""
+SETTING_UP = 1800.0
+"""The same for what many rollouts take to come to rest, which is not measured."""
 QUIET = 2.0
 REPLICA_SETS = Resource("apps", "v1", "replicasets", "ReplicaSet")
 READY_PATH = "/readyz"
@@ -52,17 +54,20 @@ class Subject(Struct, frozen=True):
     title: str
     ending: Ending = Ending.SUCCEEDED
     """With what its rollouts end."""
+    module: str = ""
+    """Where it is one of ours that only measurements have."""
 
     def command(self, kubeconfig: Path, namespace: str, port: int) -> list[str]:
-        if self is IDEAL:
-            return [sys.executable, "-m", "bench.scaler", "--kubeconfig", str(kubeconfig), "-n", namespace]
+        if self.module:
+            return [sys.executable, "-m", self.module, "--kubeconfig", str(kubeconfig), "-n", namespace]
         usual = [f"--kubeconfig={kubeconfig}", f"--health-addr=127.0.0.1:{port}", "--metrics-addr=127.0.0.1:0"]
         if self is UPSTREAM:
             return [os.environ[PEER], *usual]
         return [str(Path(sys.executable).with_name("vela-core")), *usual[:2], "--metrics-addr=0", "--kube-api-qps=0"]
 
 
-IDEAL = Subject("ideal", "ideal scaler", Ending.MOVED)
+BARE = Subject("bare", "bare scaler", Ending.MOVED, "bench.scaler")
+IDEAL = Subject("ideal", "ideal operator", module="bench.recording_scaler")
 FAIRLEAD = Subject("vela-core", "fairlead as vela-core")
 UPSTREAM = Subject("upstream", "upstream operator")
 
@@ -78,18 +83,18 @@ class Stage(Struct, frozen=True):
     log: AuditLog
     folder: Path
 
-    async def prepare(self, names: Sequence[str], case: Case | None = None) -> None:
+    async def prepare(self, names: Sequence[str], case: Case | None = None, limit: float = LIMIT) -> None:
         """Pairs whose sources are ready and whose targets have no pods."""
         case = case or self.case
         made = [(DEPLOYMENTS, each) for name in names for each in deployments(name, case)]
         await _all(made, lambda one: self.ground.create(*one, self.namespace))
-        await self.seen(names, Ending.PREPARED, case.size)
+        await self.seen(names, Ending.PREPARED, case.size, limit)
 
-    async def seen(self, names: Sequence[str], ending: Ending, size: int | None = None) -> None:
+    async def seen(self, names: Sequence[str], ending: Ending, size: int | None = None, limit: float = LIMIT) -> None:
         """Returns when the observer has; what takes too long, or fails, ends the measurement."""
         self.observer.expect(names, ending, size)
         try:
-            async with asyncio.timeout(LIMIT):
+            async with asyncio.timeout(limit):
                 await while_running(self.kubelet, self.observer.complete())
         except TimeoutError:
             few = ", ".join(self.observer.unfinished[:3])
@@ -159,14 +164,14 @@ async def staged(ground: Ground, case: Case, namespace: str, log: AuditLog, fold
             yield Stage(ground, case, namespace, observer, kubelet, log, folder)
     finally:
         await transport.close()
-        async with asyncio.timeout(LIMIT):
+        async with asyncio.timeout(SETTING_UP):
             await ground.empty(namespace, (DEPLOYMENTS, REPLICA_SETS))
 
 
 @asynccontextmanager
 async def rolling(stage: Stage, subject: Subject) -> AsyncIterator[Process]:
     """While the subject is at work."""
-    port = 0 if subject is IDEAL else free_port()
+    port = 0 if subject.module else free_port()
     command = subject.command(stage.ground.kubeconfig_of(subject.name), stage.namespace, port)
     async with running(subject.name, command, stage.folder) as process:
         async with asyncio.timeout(LIMIT):

@@ -1,4 +1,4 @@
-"""Plans on the real control plane: pairs of Deployments in batches, beside an ideal scaler in the same run.
+"""Plans on the real control plane: pairs of Deployments in batches, beside an ideal operator in the same run.
 
     python -m bench.plans [--quick] [--case KEY]
 
@@ -27,7 +27,19 @@ from bench.hooks import answering
 from bench.moved import Beside, Compared, Figures, Rest, Rolled, checks, report
 from bench.pair_cases import Case, rollout
 from bench.pairs import Ending, judge
-from bench.plan_stage import FAIRLEAD, IDEAL, PEER, UPSTREAM, Stage, Subject, installed, rolling, staged
+from bench.plan_stage import (
+    BARE,
+    FAIRLEAD,
+    IDEAL,
+    PEER,
+    SETTING_UP,
+    UPSTREAM,
+    Stage,
+    Subject,
+    installed,
+    rolling,
+    staged,
+)
 from bench.processes import Ended, Process, cpu_seconds, peak_megabytes
 from bench.rollout import Stuck
 from fairlead.plane.build import Unavailable
@@ -76,7 +88,7 @@ class Bench:
         for subject in subjects:
             say(f"({case.key}) {case.title}: {subject.title}")
             found[subject.name] = await attempt(partial(self._rolled, case, subject))
-        return Compared(case, *(found.get(each.name) for each in (IDEAL, FAIRLEAD, UPSTREAM)))
+        return Compared(case, *(found.get(each.name) for each in (BARE, IDEAL, FAIRLEAD, UPSTREAM)))
 
     async def _rolled(self, case: Case, subject: Subject) -> Rolled:
         names = case.names()
@@ -116,12 +128,12 @@ class Bench:
         say(f"(c) {len(over)} rollouts at rest and {len(gated)} at gates")
         async with self._staged(sizes.over, "c") as stage:
             async with rolling(stage, FAIRLEAD) as process:
-                await stage.prepare(over)
-                await stage.prepare(gated, sizes.gated)
+                await stage.prepare(over, limit=SETTING_UP)
+                await stage.prepare(gated, sizes.gated, SETTING_UP)
                 await stage.roll(rollout(name, sizes.over) for name in over)
                 await stage.roll(rollout(name, sizes.gated, gate=0) for name in gated)
-                await stage.seen(over, Ending.SUCCEEDED)
-                await stage.seen(gated, Ending.AT_GATE)
+                await stage.seen(over, Ending.SUCCEEDED, limit=SETTING_UP)
+                await stage.seen(gated, Ending.AT_GATE, limit=SETTING_UP)
                 await self._calmed()
             await stage.prepare(late, WARM)
             await stage.roll(rollout(name, WARM) for name in late)
@@ -173,7 +185,7 @@ class Bench:
 
 async def run(sizes: Sizes, keys: Sequence[str]) -> Figures:
     """The one at rest comes last: nobody clears away what it leaves."""
-    subjects = [IDEAL, FAIRLEAD, *([UPSTREAM] if os.environ.get(PEER) else [])]
+    subjects = [BARE, IDEAL, FAIRLEAD, *([UPSTREAM] if os.environ.get(PEER) else [])]
     users = [each.name for each in subjects]
     compared: list[Compared] = []
     beside: list[Beside | None] = []
@@ -187,7 +199,7 @@ async def run(sizes: Sizes, keys: Sequence[str]) -> Figures:
                 if "a" in keys:
                     compared.append(await bench.compared(sizes.one, subjects))
                 if "b" in keys:
-                    compared.append(await bench.compared(sizes.many, subjects[:2]))
+                    compared.append(await bench.compared(sizes.many, subjects[:3]))
                 if "d" in keys:
                     beside.append(await attempt(lambda: bench.beside(sizes.sound)))
                 if "c" in keys:

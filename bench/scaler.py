@@ -1,11 +1,11 @@
-"""The ideal scaler: the least that a correct operator of plans must do, and nothing else.
+"""The bare scaler: moves the pods of plans as quickly as can be, and keeps no record of it.
 
     python -m bench.scaler --kubeconfig FILE -n NAMESPACE
 
 One watch on rollouts, one on Deployments. In each batch it raises the target, lowers the source as soon as the target
 has its pods ready, and begins the next one as soon as the source has let go of its own. It trusts a Deployment's status
 only when that is about what it wrote itself. It claims nothing, writes no status and no events, and would not know
-after a restart where it was.
+after a restart where it was, so that it is no correct operator: `bench.recording_scaler` is the least of those.
 """
 
 from __future__ import annotations

@@ -8,7 +8,7 @@ from msgspec import structs
 from bench.audit import Written
 from bench.moved import Beside, Compared, Figures, Phase, Rest, Rolled, checks, report
 from bench.pairs import Verdict
-from bench.plan_stage import FAIRLEAD, IDEAL, UPSTREAM, Subject
+from bench.plan_stage import BARE, FAIRLEAD, IDEAL, UPSTREAM, Subject
 from bench.plans import Sizes
 from bench.rollout import Load
 
@@ -23,9 +23,11 @@ def rolled(subject: Subject, found: Phase, verdict: Verdict | None = None) -> Ro
     return Rolled(subject.name, subject.title, found, 70.0, verdict or Verdict())
 
 
-def compared(ours: Phase, verdict: Verdict | None = None, many: bool = False) -> Compared:
+def compared(ours: Phase, verdict: Verdict | None = None, many: bool = False, bare: Phase | None = None) -> Compared:
     case = SIZES.many if many else SIZES.one
-    return Compared(case, rolled(IDEAL, phase(6.0, 20, 0)), rolled(FAIRLEAD, ours, verdict))
+    return Compared(
+        case, rolled(BARE, bare or phase(6.0, 20, 0)), rolled(IDEAL, phase(6.0)), rolled(FAIRLEAD, ours, verdict)
+    )
 
 
 REST = Rest(500, 50, 2.0, 0, 60, Written(), 0.1, 90.0)
@@ -45,18 +47,27 @@ def test_within_all_budgets_nothing_is_over() -> None:
 @pytest.mark.parametrize(
     ("found", "what"),
     [
-        (compared(phase(7.0)), "(a) time against the ideal"),
+        (compared(phase(7.0), bare=phase(6.5)), "(a) time against the ideal"),
+        (compared(phase(6.1), bare=phase(5.0)), "(a) time against the bare scaler"),
         (compared(phase(7.3), many=True), "(b) time against the ideal"),
         (compared(phase(writes=81)), "(a) writes per batch"),
         (compared(phase(finished=False)), "(a) finished"),
-        (compared(phase(), Verdict(sums=1)), "(a) violations by the ideal and by us"),
-        (compared(phase(), Verdict(turns=1), many=True), "(b) violations by the ideal and by us"),
-        (compared(phase(), Verdict(outages=1)), "(a) violations by the ideal and by us"),
-        (Compared(SIZES.one, None, rolled(FAIRLEAD, phase())), "(a) measured"),
+        (compared(phase(), Verdict(sums=1)), "(a) violations by the bare one, the ideal and us"),
+        (compared(phase(), Verdict(turns=1), many=True), "(b) violations by the bare one, the ideal and us"),
+        (compared(phase(), Verdict(outages=1)), "(a) violations by the bare one, the ideal and us"),
+        (Compared(SIZES.one, None, rolled(IDEAL, phase()), rolled(FAIRLEAD, phase())), "(a) measured"),
+        (Compared(SIZES.many, rolled(BARE, phase()), None, rolled(FAIRLEAD, phase())), "(b) measured"),
     ],
 )
 def test_each_figure_of_pairs_has_its_budget(found: Compared, what: str) -> None:
     assert over(Figures([found])) == [what]
+
+
+def test_many_pairs_are_told_beside_the_bare_scaler_and_held_against_the_ideal_alone() -> None:
+    found = Figures([compared(phase(7.0), many=True, bare=phase(2.0))])
+
+    assert over(found) == []
+    assert "| 3.50 | 1.17 |" in report(found, peer=False)
 
 
 @pytest.mark.parametrize(
@@ -89,7 +100,7 @@ def test_the_report_tells_of_all_cases_and_of_an_operator_that_is_not_given() ->
     text = report(Figures([compared(phase())], [BESIDE], [REST]), peer=False)
 
     assert "| upstream operator | not given |" in text
-    assert "| fairlead as vela-core | 6.0 s | 1.20 | 1.00 | 80 | 8.0 |" in text
+    assert "| fairlead as vela-core | 6.0 s | 1.20 | 1.00 | 1.00 | 80 | 8.0 |" in text
     assert "| 500 | 50 | 2.0 s | 0 | 0 | 0 | 0.10 s | 90 MB |" in text
     assert "| beside | 10.9 s |" in text
 
@@ -97,7 +108,7 @@ def test_the_report_tells_of_all_cases_and_of_an_operator_that_is_not_given() ->
 def test_the_report_tells_of_the_upstream_operator_that_ran() -> None:
     found = structs.replace(compared(phase()), upstream=rolled(UPSTREAM, phase(60.0)))
 
-    assert "| upstream operator | 60.0 s | 12.00 | 10.00 |" in report(Figures([found]), peer=True)
+    assert "| upstream operator | 60.0 s | 12.00 | 10.00 | 10.00 |" in report(Figures([found]), peer=True)
 
 
 def test_a_busy_machine_is_told() -> None:

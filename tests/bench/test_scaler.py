@@ -1,4 +1,4 @@
-"""The ideal scaler is correct: what it writes next, from what it has seen and what it has written."""
+"""The bare scaler is correct: what it writes next, from what it has seen and what it has written."""
 
 from __future__ import annotations
 
