@@ -101,6 +101,8 @@ async def _process(options: OperatorOptions, log: FilteringBoundLogger) -> None:
         return "" if manager is None or not manager.ready.is_set() else manager.problem or None
 
     def serving_obstacle() -> str | None:
+        if ending.stop.is_set():
+            return "this replica ends, and answers only who has not heard of that yet"
         if manager is None or not served.is_set():
             return "webhooks are not served yet"
         return manager.obstacle or None

@@ -91,7 +91,8 @@ class RuleBook:
         self._entries: dict[str, Entry] = {}
         self._kinds: dict[str, tuple[bytes, Kind]] = {}
         """As far as somebody has asked for them, each with what it was made from."""
-        self._in_force = InForce(())
+        self._has_looked = False
+        self._in_force = InForce((), is_complete=False)
         self._awaited: frozenset[str] = frozenset()
         self._pool: Pool | None = None
         self._handlers: list[Callable[[str, str], None]] = []
@@ -302,7 +303,7 @@ class RuleBook:
         changed = [name for name in {**self.loaded, **loaded} if self.loaded.get(name) != loaded.get(name)]
         unused = () if rejected == self.rejected else (*self.rejected, *rejected)
         self._tell_unused(rejected)
-        self.loaded, self.rejected, self._awaited = loaded, rejected, awaited
+        self.loaded, self.rejected, self._awaited, self._has_looked = loaded, rejected, awaited, True
         self._put_in_force()
         self._shown({name: each.state.value for name, each in loaded.items()})
         for name in changed:
@@ -334,4 +335,4 @@ class RuleBook:
             elsewhere = self._pool.by(RuleData(MAKER, b"[" + b",".join(each.data for each in entries) + b"]"))
         # Code of others may take its time: it gets none of this process's.
         small = 0 if any(each.source.tree.get("python") for each in entries) else SMALL_REVIEW
-        self._in_force = InForce(rules, elsewhere, small, self._awaited)
+        self._in_force = InForce(rules, elsewhere, small, self._awaited, self._has_looked)

@@ -63,6 +63,11 @@ class InForce(Struct, frozen=True):
     """Bytes that are converted in place where there is somewhere else."""
     awaited: frozenset[str] = frozenset()
     """Groups whose rules are there in a moment: who asks for them is told to come again."""
+    is_complete: bool = True
+    """False while it is not known yet which rules there are: those of any group may be there in a moment."""
+
+    def awaits(self, group: str) -> bool:
+        return not self.is_complete or group in self.awaited
 
 
 class ReviewTerms(Struct, frozen=True):
@@ -128,7 +133,7 @@ class Conversion:
             converted = await self._taken(call.body)
         except _Busy as error:
             return self._later(str(error))
-        if converted.unknown and converted.unknown in self._in_force().awaited:
+        if converted.unknown and self._in_force().awaits(converted.unknown):
             return self._later("the rules for these objects are being loaded")
         self._tell(converted)
         self._counted(converted)

@@ -162,6 +162,7 @@ async def _served(
         largest=server.limits.largest,
         most_held=server.limits.most_held,
         unlabelled=server.limits.unlabelled,
+        is_leaving=ending.stop.is_set,
     )
     try:
         async with (

@@ -15,7 +15,7 @@ import errno
 import logging
 import socket
 import ssl
-from collections.abc import AsyncIterator, Mapping
+from collections.abc import AsyncIterator, Callable, Mapping
 from contextlib import AbstractContextManager, asynccontextmanager, suppress
 from typing import Any, Protocol, cast
 
@@ -94,6 +94,9 @@ class Terms(Struct, frozen=True):
     """Bytes of the bodies of all requests in work together; None for no bound."""
     unlabelled: frozenset[str] = frozenset()
     """Paths of callers that cannot say which cluster they mean."""
+    is_leaving: Callable[[], bool] = lambda: False
+    """Whether every answer is to be the last on its connection. A client that keeps connections goes on asking here for
+    as long as it has one, and a request that crosses the end of an idle one is lost: clients repeat no POST."""
 
     def largest_body(self, path: str) -> int:
         return self.largest.get(path, LARGEST_BODY)
@@ -287,8 +290,8 @@ class _Requests:
         with self._measures.serving(request.method, route), self._scale.holding(size) as fits:
             body, reply = await self._reply(request, route, connection) if fits else (b"", _later())
             response = _response(reply)
-            if reply.status == 413 or not fits:
-                response.force_close()  # the rest of the body is not worth reading
+            if reply.status == 413 or not fits or self._terms.is_leaving():
+                response.force_close()  # of a body that is too large the rest is not worth reading
             await self._send(request, response, reply, connection)
         websocket = request.headers.get("Upgrade", "").lower() == "websocket"
         seconds = clock.monotonic() - begun

@@ -166,7 +166,9 @@ def test_what_is_not_ready_is_told_to_come_again() -> None:
     run(scenario(), seed=0)
 
 
-def asked_for_a_new_version(knows_after: bool, awaited: frozenset[str] = frozenset()) -> tuple[Reply, list[str]]:
+def asked_for_a_new_version(
+    knows_after: bool, awaited: frozenset[str] = frozenset(), is_complete: bool = True
+) -> tuple[Reply, list[str]]:
     async def scenario() -> tuple[Reply, list[str]]:
         learned: list[str] = []
 
@@ -176,7 +178,7 @@ def asked_for_a_new_version(knows_after: bool, awaited: frozenset[str] = frozens
         def in_force() -> InForce:
             (rule,) = RULES
             known = RULES if learned and knows_after else (msgspec.structs.replace(rule, versions=(OLD,)),)
-            return InForce(known, awaited=awaited)
+            return InForce(known, awaited=awaited, is_complete=is_complete)
 
         handler = Conversion(in_force, Log().logger(), terms=ReviewTerms(manner=PLAIN, learn=learn))
         return await handler(call(SMALL)), learned
@@ -195,6 +197,13 @@ def test_a_version_that_nobody_knows_is_looked_for_once() -> None:
 
 def test_who_asks_for_rules_that_are_being_loaded_is_told_to_come_again() -> None:
     reply, _ = asked_for_a_new_version(knows_after=False, awaited=frozenset({"shop.example.com"}))
+
+    assert (reply.status, dict(reply.headers)["Retry-After"]) == (503, "1")
+
+
+def test_who_asks_before_it_is_known_which_rules_there_are_is_told_to_come_again() -> None:
+    """A replica is ready before it has read rules that are not its own: it must refuse nobody for that."""
+    reply, _ = asked_for_a_new_version(knows_after=False, is_complete=False)
 
     assert (reply.status, dict(reply.headers)["Retry-After"]) == (503, "1")
 

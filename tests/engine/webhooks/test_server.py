@@ -266,6 +266,22 @@ def test_between_requests_a_connection_may_rest_longer_than_a_request_may_take()
     asyncio.run(scenario())
 
 
+def test_who_leaves_answers_and_says_that_it_is_the_last_answer_on_its_connection() -> None:
+    """Its clients keep connections, and would otherwise ask there until they are cut."""
+
+    async def scenario() -> list[tuple[int, str]]:
+        leaving = asyncio.Event()
+        told: list[tuple[int, str]] = []
+        async with staged(Terms(is_leaving=leaving.is_set)) as stage, aiohttp.ClientSession() as session:
+            for _ in range(2):
+                async with session.post(stage.url(), data=b"body") as answer:
+                    told.append((answer.status, answer.headers.get("Connection", "")))
+                leaving.set()
+        return told
+
+    assert asyncio.run(scenario()) == [(200, ""), (200, "close")]
+
+
 @pytest.mark.parametrize("chunked", [False, True])
 def test_a_body_that_is_too_large_is_413_and_the_server_lives_on(chunked: bool) -> None:
     async def pieces() -> AsyncIterator[bytes]:
