@@ -53,6 +53,8 @@ class ServiceProxy:
         self._handlers: dict[str, Handler] = {}
         self._ports: dict[str, int] = {}
         self._turn = 0
+        self._open: dict[str, set[asyncio.StreamWriter]] = {}
+        """Both ends of connections, by address."""
 
     def place(self, address: str, answers: Handler | int) -> None:
         """Says what is behind an address: a handler on the embedded cluster, a port of the loopback elsewhere."""
@@ -80,6 +82,11 @@ class ServiceProxy:
         body = msgspec.json.encode(tree)
         await self._site.client.call(Request("PATCH", path, query=query, body=body, content_type=request.APPLY))
         await self._site.history.caught_up()
+
+    def cut(self, address: str) -> None:
+        """Ends all connections with this address, as proxies do that go by the slice for those too."""
+        for writer in self._open.pop(address, ()):
+            writer.close()
 
     @property
     def ready(self) -> list[str]:
@@ -129,9 +136,12 @@ class ServiceProxy:
                 return
             with suppress(OSError):
                 there, back = await asyncio.open_connection(LOCAL, self._ports[address])
+                both = self._open.setdefault(address, set())
+                both |= {back, writer}
                 try:
                     await asyncio.gather(_copied(reader, back), _copied(there, writer))
                 finally:
+                    both -= {back, writer}
                     back.close()
         finally:
             writer.close()
