@@ -14,7 +14,7 @@ from fairlead.contracts.apiversions.attach_map import map_name
 from fairlead.contracts.apiversions.kinds import CA_MANAGER, CONVERTIBLE, MANAGER
 from fairlead.engine.decide.owned_definitions import BUNDLE, owns
 from fairlead.engine.decide.registration import Tree
-from kubeloop.objects.core import CONFIGMAPS, EVENTS
+from kubeloop.objects.core import CONFIGMAPS
 from kubeloop.request import MERGE_PATCH, Request, path_of
 from kubesim.faults import Fault
 from tests.e2e.api_commands import api
@@ -23,6 +23,7 @@ from tests.e2e.converting import patched
 from tests.e2e.converting_operator import rules_in_a_map, without_map
 from tests.e2e.replicated_operator import DROPPED, LOST, SERVICE, Replicas
 from tests.e2e.service_proxy import pod
+from tests.e2e.tellings import tellings
 from tests.e2e.widgets import Widgets, a_version, body_of, widgets
 
 NOBODY = {"strategy": "None"}
@@ -54,11 +55,6 @@ def written(rules: Tree, folder: Path) -> str:
     path = folder / "rules.yaml"
     path.write_text(json.dumps(rules))
     return str(path)
-
-
-async def told(site: Site, reason: str) -> bool:
-    events = await site.client.list(EVENTS, dict)
-    return any(each["reason"] == reason for each in events.items)
 
 
 @everywhere(controllers=False)
@@ -275,11 +271,12 @@ async def test_whoever_overwrites_the_conversion_is_corrected_and_people_are_tol
     await replicas.add()
     await rules_in_a_map(site, {**kind.rules(), "attach": True})
     await site.until(lambda: _settled(kind), every=0.1)
+    told = await tellings(site)
 
     await patched(site, {"op": "replace", "path": "/spec/conversion", "value": NOBODY}, name=kind.name)
     await site.until(lambda: is_attached(kind), every=0.1)
 
-    await site.until(lambda: told(site, "ConversionLost"), every=0.1)
+    await site.until(lambda: told.has("ConversionLost"), every=0.1)
 
 
 @everywhere(controllers=False, on=("sim",))
@@ -293,8 +290,9 @@ async def test_a_conversion_of_somebody_else_is_left_to_him(site: Site) -> None:
     await replicas.begin()
     await replicas.add()
 
+    told = await tellings(site)
     await rules_in_a_map(site, {**kind.rules(), "attach": True})
-    await site.until(lambda: told(site, "ConversionForeign"), every=1)
+    await site.until(lambda: told.has("ConversionForeign"), every=1)
 
     assert conversion(await kind.live_definition()) == value
     refused = await api(site.client, "detach", kind.name, "--operator-namespace", site.namespace)

@@ -8,27 +8,17 @@ import msgspec
 
 from fairlead.contracts.apiversions.kinds import CRD_OWNER
 from kubeloop import request
-from kubeloop.objects.meta import Ref, Resource
+from kubeloop.objects.meta import Ref
 from kubeloop.request import MERGE_PATCH
 from tests.e2e.clusters import CUSTOM_RESOURCES, Site, everywhere
 from tests.e2e.converting_operator import ConvertingOperator
 from tests.e2e.stored_widgets import NAME, NEW, stored_in_v1, stored_versions, versions_of
-
-EVENTS = Resource("", "v1", "events", "Event")
+from tests.e2e.tellings import tellings
 
 
 async def own(site: Site) -> None:
     body = msgspec.json.encode({"metadata": {"annotations": {CRD_OWNER: site.namespace}}})
     await site.client.call(request.patch(Ref(CUSTOM_RESOURCES, "", NAME), MERGE_PATCH, body))
-
-
-async def reasons(site: Site) -> list[str]:
-    """Of Events about the definition."""
-    from kubeloop.objects.meta import Resource
-
-    events = await site.client.list(Resource("", "v1", "events", "Event"), dict[str, object])
-    found = [msgspec.to_builtins(each) for each in events.items]
-    return [each["reason"] for each in found if each["involvedObject"].get("name") == NAME]
 
 
 @everywhere(controllers=False)
@@ -41,6 +31,7 @@ async def test_own_definitions_are_migrated_when_the_operator_leads(site: Site) 
     site.start_operator(operator)
     await site.until(lambda: operator.sample("fairlead_crd_stored_version", crd=NAME, version="v1") is None, every=0.1)
     assert await versions_of(site) == before
+    told = await tellings(site)
     await own(site)
 
     async def is_pruned() -> bool:
@@ -56,9 +47,5 @@ async def test_own_definitions_are_migrated_when_the_operator_leads(site: Site) 
     assert sample("fairlead_storage_migration_objects", crd=NAME, state="done") == len(stored.items) >= 6
     assert sample("fairlead_storage_migration_objects", crd=NAME, state="pending") == 0
 
-    async def is_told() -> bool:
-        return {"StorageMigrationStarted", "StorageMigrationSucceeded", "StoredVersionsPruned"} <= {
-            *await reasons(site)
-        }
-
-    await site.until(is_told, every=0.2)
+    expected = "StorageMigrationStarted", "StorageMigrationSucceeded", "StoredVersionsPruned"
+    await site.until(lambda: told.has(*expected), every=0.2)

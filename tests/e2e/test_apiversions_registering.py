@@ -14,7 +14,6 @@ from fairlead.engine.decide.registration import DEFINITIONS, Tree
 from fairlead.engine.kinds.registration import RegistrationFailed
 from fairlead.engine.part import GivesBack
 from kubeloop import request
-from kubeloop.objects.core import EVENTS
 from kubeloop.objects.meta import Ref, Resource
 from kubesim.pki import Authority
 from tests.contracts.apiversions.decide.definitions import NAME, V1, V2, a_version
@@ -22,6 +21,7 @@ from tests.e2e.clusters import CUSTOM_RESOURCES, Site, everywhere
 from tests.e2e.converting import definition, marks, patched
 from tests.e2e.owned_widgets import AUTHORITY, Installation, widgets
 from tests.e2e.service_proxy import Endpoint, ServiceProxy, a_pod
+from tests.e2e.tellings import tellings
 
 
 async def applied(site: Site, manager: str, tree: Tree, *, force: bool = True) -> None:
@@ -291,17 +291,13 @@ async def test_a_definition_that_does_not_come_into_force_ends_the_start_and_peo
     assert operator.reasons == ["NotEstablished"]
 
 
-async def told(site: Site, reason: str) -> bool:
-    events = await site.client.list(EVENTS, dict[str, Any])
-    return any(each["reason"] == reason for each in events.items)
-
-
 @everywhere(controllers=False)
 async def test_a_process_registers_its_definitions_and_tells_people_in_events(site: Site) -> None:
     """Scenarios A8, A9 and A10 as a process plays them, with a Lease."""
     await site.history.follow(CUSTOM_RESOURCES)
+    told = await tellings(site)
     first = site.start_operator(Installation(site))
-    await site.until(lambda: told(site, "CRDRegistered"), every=0.2)
+    await site.until(lambda: told.has("CRDRegistered"), every=0.2)
     await site.until(lambda: _is_settled(site), every=0.2)
     before = marks(await live(site))
     await site.stop(first)
@@ -314,7 +310,7 @@ async def test_a_process_registers_its_definitions_and_tells_people_in_events(si
     theirs = a_conversion("other", caBundle=b64encode(Authority().certificate).decode())
     await patched(site, {"op": "replace", "path": "/spec/conversion", "value": theirs}, name=NAME)
     site.start_operator(Installation(site))
-    await site.until(lambda: told(site, "ConversionForeign"), every=0.2)
+    await site.until(lambda: told.has("ConversionForeign"), every=0.2)
 
     assert again == before
     assert conversion(await live(site)) == theirs
@@ -332,11 +328,11 @@ async def test_replicas_that_stay_behind_are_told_about_on_the_lease(site: Site)
     await a_pod(site, "old")
     await proxy.tell(Endpoint("old", "10.1.0.1"))
 
+    told = await tellings(site)
     site.start_operator(Installation(site))
-    await site.until(lambda: told(site, "ReplicasBehind"), every=5, within=900)
+    await site.until(lambda: told.has("ReplicasBehind"), every=5, within=900)
 
-    events = await site.client.list(EVENTS, dict[str, Any])
-    (found,) = [each for each in events.items if each["reason"] == "ReplicasBehind"]
+    (found,) = await told.all("ReplicasBehind")
     assert found["regarding"]["kind"] == "Lease"
 
 
