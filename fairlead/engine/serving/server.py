@@ -227,6 +227,12 @@ class _Connection(RequestHandler):
             self.force_close()
             transport.abort()
 
+    def force_close(self) -> None:
+        transport = self.transport
+        if transport is not None and transport.is_closing():
+            self.transport = None  # closed twice, a TLS connection cannot be aborted any more
+        super().force_close()
+
     def _expect(self) -> None:
         self._reading = self._loop.call_later(self._seconds, self.cut)
 

@@ -10,6 +10,7 @@ import warnings
 from contextlib import suppress
 
 import aiohttp
+import pytest
 
 from fairlead.engine.serving.server import Terms, serving
 from kubeloop.calls import Call, Reply
@@ -55,7 +56,8 @@ def test_a_client_whose_handshake_outlasts_the_server_is_not_kept_waiting() -> N
     assert asyncio.run(scenario()) == b""
 
 
-def test_a_client_that_stays_does_not_keep_its_connection_beyond_the_server() -> None:
+@pytest.mark.parametrize("header", ["", "Connection: close\r\n"], ids=["kept open", "closed with the answer"])
+def test_a_client_that_stays_does_not_keep_its_connection_beyond_the_server(header: str) -> None:
     """Though it says nothing to the end of TLS, nothing of it is left when the loop is closed."""
     trust, context = certificate()
     clients: list[ssl.SSLSocket] = []
@@ -66,7 +68,9 @@ def test_a_client_that_stays_does_not_keep_its_connection_beyond_the_server() ->
             def connect() -> None:
                 plain = socket.create_connection(("127.0.0.1", stage.port), timeout=LONG)
                 clients.append(trust.wrap_socket(plain, server_hostname="localhost"))
-                clients[0].sendall(b"POST /echo HTTP/1.1\r\nHost: localhost\r\nContent-Length: 1\r\n\r\nx")
+                clients[0].sendall(
+                    f"POST /echo HTTP/1.1\r\nHost: localhost\r\n{header}Content-Length: 1\r\n\r\nx".encode()
+                )
                 clients[0].recv(1)
 
             await asyncio.to_thread(connect)
