@@ -21,7 +21,9 @@ from tests.engine.world import Log
 PLAIN = Manner(in_words=True, tallies=True)
 MAKER = f"{__name__}:made"
 SMALL = a_review(a_widget())
-LONG = 60.0
+LONG = 180.0
+PATIENCE = 90.0
+"""Seconds for one review: a process may be slow to start beside other work."""
 
 
 def made(data: bytes) -> Rules:
@@ -55,7 +57,7 @@ def stamps(converted: Converted) -> list[str]:
 
 def test_processes_make_their_rules_from_data_and_change_them_when_others_are_in_force() -> None:
     async def scenario() -> None:
-        pool = Pool(2, PLAIN, 20.0)
+        pool = Pool(2, PLAIN, PATIENCE)
         try:
             one, other = pool.by(RuleData(MAKER, b"one")), pool.by(RuleData(MAKER, b"other"))
             first = await asyncio.gather(*[one.convert(SMALL) for _ in range(4)])
@@ -73,7 +75,7 @@ def test_processes_make_their_rules_from_data_and_change_them_when_others_are_in
 
 def test_a_process_that_has_died_is_given_its_rules_anew() -> None:
     async def scenario() -> None:
-        pool = Pool(1, USUAL_MANNER, 20.0)
+        pool = Pool(1, USUAL_MANNER, PATIENCE)
         try:
             by = pool.by(RuleData(MAKER, b"one"))
             await by.convert(SMALL)
