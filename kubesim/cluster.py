@@ -19,6 +19,7 @@ from kubesim.controllers.names import ALL
 from kubesim.copies import Copy, Marks, Unusable, pass_all
 from kubesim.draws import Draws
 from kubesim.kinds.bootstrap import drawn_uid, furnish
+from kubesim.kinds.features import turned_on
 from kubesim.kinds.registry import NAMESPACES, Registry
 from kubesim.network import Network
 from kubesim.requests.handling import Handler
@@ -44,6 +45,7 @@ class Cluster:
     `pods` what answers at the addresses of pods; without them both are those served on `network`, within the process.
     Without `history` past writes are not kept.
     With `events_expire` Events go after an hour, as on a real server; a laboratory wants to look at them later.
+    `feature_gates` are those of `kinds.features` that are on.
     `authority` are the certificates, in PEM, by which the cluster's server is known; every namespace is told them.
     """
 
@@ -60,13 +62,15 @@ class Cluster:
         authority: str = NOBODY,
         history: bool = True,
         events_expire: bool = False,
+        feature_gates: Sequence[str] = (),
     ) -> None:
         self.seed = seed
         self._authority = authority
         self._events_expire = events_expire
         self.store = Store(seed)
         self.network = Network()
-        self.verbs = Verbs(self.store, Registry(), caller=caller or self.network.call, lag=controller_lag)
+        registry = Registry(features=turned_on(feature_gates))
+        self.verbs = Verbs(self.store, registry, caller=caller or self.network.call, lag=controller_lag)
         self.handler = Handler(self.verbs, pods or self.network.call, lag=lag)
         self._latency = latency
         self._transports = 0

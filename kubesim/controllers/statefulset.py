@@ -63,6 +63,7 @@ from kubesim.controllers.statefulset_pods import (
     volumes,
 )
 from kubesim.errors import StatusError
+from kubesim.kinds.features import MAX_UNAVAILABLE
 from kubesim.kinds.registry import CLAIMS
 from kubesim.store.versions import Tree
 
@@ -84,6 +85,7 @@ class StatefulSetController:
     def __init__(self, verbs: Verbs, *, workers: int = WORKERS) -> None:
         self._api = api = Api(verbs, f"{ACCOUNTS}statefulset-controller")
         self._workers = workers
+        self._several_at_once = MAX_UNAVAILABLE in verbs.registry.features
         self._sets = api.view(STATEFULSETS, Set)
         self._pods = api.view(PODS, Pod, {OWNER: owner_or_orphan})
         self._revisions = api.view(CONTROLLER_REVISIONS, Revision, {OWNER: owner_or_orphan})
@@ -167,7 +169,7 @@ class StatefulSetController:
         revisions = self._history.of(set_)
         chosen = await self._history.choose(set_, revisions)
         names = Revisions(chosen.current.name, chosen.update.name, chosen.collisions)
-        planned = plan(set_, pods, names, now)
+        planned = plan(set_, pods, names, now, several_at_once=self._several_at_once)
         try:
             await self._carry_out(key, set_, planned, chosen)
         except (StatusError, ClaimsMissing):

@@ -1,8 +1,7 @@
 """What the StatefulSet controller does next: a pure function of the set, its pods, its revisions and the time.
 
-The order of the steps, and which of them end a round, are those of kube-controller-manager 1.36 with its default
-feature gates: replicas first, then condemned pods, then the update, which takes one pod at a time. `maxUnavailable` of
-a rolling update is behind a gate that is off and is not read.
+The order of the steps, and which of them end a round, are those of kube-controller-manager 1.36: replicas first, then
+condemned pods, then the update. It takes one pod at a time; with the gate of `maxUnavailable` as many as may be out.
 
 In burst mode (`Parallel`) nothing blocks anything else, and places are seen to in batches of 1, 2, 4 and so on, the
 last of which is the one in which something fails; in ordered mode a round ends at the first pod that must be waited
@@ -103,8 +102,8 @@ class Slot(Struct, frozen=True, gc=False):
     revision: str
 
 
-def plan(set_: Set, pods: Sequence[Pod], revisions: Revisions, now: datetime) -> Plan:
-    """What to do about a set that owns exactly `pods`."""
+def plan(set_: Set, pods: Sequence[Pod], revisions: Revisions, now: datetime, *, several_at_once: bool = False) -> Plan:
+    """What to do about a set that owns exactly `pods`; an update takes several at once where that gate is on."""
     placed_at = [(parent_and_ordinal(pod.metadata.name)[1], pod) for pod in pods]
     slots = _slots(set_, dict(placed_at), revisions)
     condemned = _condemned(set_, placed_at)
@@ -121,12 +120,11 @@ def plan(set_: Set, pods: Sequence[Pod], revisions: Revisions, now: datetime) ->
         batches += _batched(set_, scaled)
     if blocked or set_.spec.update_strategy.type == "OnDelete":
         return _planned(batches, status, set_)
-    outdated = _outdated(set_, slots, revisions, now)
-    if outdated is None:
-        return _planned(batches, status, set_)
-    # The pod about to be deleted no longer counts as current, whatever its revision was: this may go below zero.
-    lowered = replace(status, current_replicas=status.current_replicas - 1)
-    return _planned((*batches, ((Delete(outdated),),)), lowered, set_, status)
+    choose = _outdated_within_budget if several_at_once else _outdated
+    outdated = choose(set_, slots, revisions, now)
+    # A pod about to be deleted no longer counts as current, whatever its revision was: this may go below zero.
+    lowered = replace(status, current_replicas=status.current_replicas - len(outdated))
+    return _planned((*batches, *(((Delete(pod),),) for pod in outdated)), lowered, set_, status)
 
 
 def _batched(set_: Set, places: dict[int, Place]) -> tuple[Batch, ...]:
@@ -248,18 +246,46 @@ def _is_unavailable(set_: Set, pod: Pod, now: datetime) -> bool:
     return is_terminating(pod) or not is_available(pod, set_.spec.min_ready_seconds, now)
 
 
-def _outdated(set_: Set, slots: list[Slot], revisions: Revisions, now: datetime) -> Pod | None:
+def _outdated(set_: Set, slots: list[Slot], revisions: Revisions, now: datetime) -> tuple[Pod, ...]:
     """The pod to replace next: the highest that is not at the update revision, unless one above it is unavailable."""
-    rolling = set_.spec.update_strategy.rolling_update
-    lowest = rolling.partition if rolling is not None else 0
-    for slot in reversed(slots[lowest:]):
+    for slot in _updated_slots(set_, slots):
         if slot.pod is None:
-            return None
+            return ()
         if slot.revision != revisions.update and not is_terminating(slot.pod):
-            return slot.pod
+            return (slot.pod,)
         if _is_unavailable(set_, slot.pod, now):
-            return None
-    return None
+            return ()
+    return ()
+
+
+def _outdated_within_budget(set_: Set, slots: list[Slot], revisions: Revisions, now: datetime) -> tuple[Pod, ...]:
+    """The pods to replace next, highest first: as many as may still be out, wherever others are unavailable."""
+    out = sum(slot.pod is None or _is_unavailable(set_, slot.pod, now) for slot in slots)
+    outdated = [
+        slot.pod
+        for slot in _updated_slots(set_, slots)
+        if slot.pod is not None and slot.revision != revisions.update and not is_terminating(slot.pod)
+    ]
+    return tuple(outdated[: max(_max_unavailable(set_) - out, 0)])
+
+
+def _updated_slots(set_: Set, slots: list[Slot]) -> Iterable[Slot]:
+    """Those that an update may touch, in its order."""
+    rolling = set_.spec.update_strategy.rolling_update
+    return reversed(slots[rolling.partition if rolling is not None else 0 :])
+
+
+def _max_unavailable(set_: Set) -> int:
+    """At least one; a share is rounded down."""
+    rolling = set_.spec.update_strategy.rolling_update
+    found = rolling.max_unavailable if rolling is not None else None
+    match found:
+        case None:
+            return 1
+        case int():
+            return max(found, 1)
+        case _:
+            return max(int(found.removesuffix("%")) * set_.spec.replicas // 100, 1)
 
 
 def _status(set_: Set, pods: Iterable[Pod], revisions: Revisions, now: datetime) -> Status:

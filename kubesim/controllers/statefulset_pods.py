@@ -23,8 +23,10 @@ RETAIN, DELETE = "Retain", "Delete"
 """What may become of claims."""
 
 
-class RollingUpdate(Struct, frozen=True, gc=False):
+class RollingUpdate(Struct, frozen=True, rename="camel", gc=False):
     partition: int = 0
+    max_unavailable: int | str | None = None
+    """None where its feature gate is off."""
 
 
 class Strategy(Struct, frozen=True, rename="camel"):

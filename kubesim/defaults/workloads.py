@@ -10,7 +10,8 @@ _MOST = 2**31 - 1
 TEMPLATES = "deprecated.daemonset.template.generation"
 
 
-def stateful_set(tree: Tree) -> None:
+def stateful_set(tree: Tree, *, several_at_once: bool = False) -> None:
+    """Of how many pods may be out during an update only where that gate is on; else it vanishes."""
     spec = child(tree, "spec")
     unset(spec, "podManagementPolicy", "OrderedReady")
     strategy = child(spec, "updateStrategy")
@@ -19,10 +20,12 @@ def stateful_set(tree: Tree) -> None:
         child(strategy, "rollingUpdate")
     rolling = strategy.get("rollingUpdate")
     if isinstance(rolling, dict):
-        # The feature gate of this field is off by default in the release that is imitated: it vanishes.
-        rolling.pop("maxUnavailable", None)
+        if not several_at_once:
+            rolling.pop("maxUnavailable", None)
         if strategy["type"] == "RollingUpdate":
             absent(rolling, "partition", 0)
+            if several_at_once:
+                absent(rolling, "maxUnavailable", 1)
     retention = child(spec, "persistentVolumeClaimRetentionPolicy")
     unset(retention, "whenDeleted", "Retain")
     unset(retention, "whenScaled", "Retain")

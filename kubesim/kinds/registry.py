@@ -52,6 +52,8 @@ class Kind(Struct, frozen=True):
     """What everybody is told who uses it although there is something better."""
     answered: bool = False
     """A creation is answered at once and nothing is stored; there are no other verbs."""
+    features: frozenset[str] = frozenset()
+    """Feature gates that are on."""
 
     @property
     def storage(self) -> Resource:
@@ -324,8 +326,11 @@ def is_built_in_group(group: str) -> bool:
 class Registry:
     """Looks kinds up by the parts of a path; definitions add kinds and take them away."""
 
-    def __init__(self, kinds: Iterable[Kind] = KINDS) -> None:
-        self._kinds = {(kind.resource.group, kind.resource.version, kind.resource.plural): kind for kind in kinds}
+    def __init__(self, kinds: Iterable[Kind] = KINDS, features: frozenset[str] = frozenset()) -> None:
+        self.features = features
+        """Feature gates that are on."""
+        gated = (replace(kind, features=features) for kind in kinds) if features else kinds
+        self._kinds = {(kind.resource.group, kind.resource.version, kind.resource.plural): kind for kind in gated}
         self._listeners: list[Callable[[Kind], None]] = []
         self.state = 0
         """Another number after every change."""

@@ -105,7 +105,7 @@ def _update_strategy(strategy: Tree) -> Iterator[Cause]:
     rolling = strategy.get("rollingUpdate")
     match strategy["type"]:
         case "RollingUpdate":
-            yield from not_negative(rolling or {}, "partition", "spec.updateStrategy.rollingUpdate")
+            yield from _rolling_stateful_set(rolling or {}, "spec.updateStrategy.rollingUpdate")
         case "OnDelete":
             if rolling is not None:
                 text = "only allowed for updateStrategy 'RollingUpdate'"
@@ -114,6 +114,17 @@ def _update_strategy(strategy: Tree) -> Iterator[Cause]:
         case _:
             shown = _strategy_struct(strategy, Partition=0, MaxUnavailable=None)
             yield wrong("spec.updateStrategy", shown, "must be 'RollingUpdate' or 'OnDelete'")
+
+
+def _rolling_stateful_set(rolling: Tree, at: str) -> Iterator[Cause]:
+    yield from not_negative(rolling, "partition", at)
+    found = rolling.get("maxUnavailable")
+    if found is None:
+        return
+    yield from share(found, f"{at}.maxUnavailable")
+    if not amount(found):
+        yield wrong(f"{at}.maxUnavailable", found, "cannot be 0")
+    yield from part_of_all(found, f"{at}.maxUnavailable")
 
 
 def _strategy_struct(strategy: Tree, **zeros: int | None) -> Tree:

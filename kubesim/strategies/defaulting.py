@@ -13,6 +13,7 @@ from kubesim.defaults import network as defaults_network
 from kubesim.defaults import pods as defaults_pods
 from kubesim.defaults import workloads as defaults_workloads
 from kubesim.defaults.values import absent, child, has, items, unset
+from kubesim.kinds.features import MAX_UNAVAILABLE
 from kubesim.kinds.registry import is_built_in
 from kubesim.rules import roles, stored, webhooks
 from kubesim.store.versions import Tree
@@ -33,10 +34,18 @@ _PERIOD = 15
 _CPU_PERCENT = 80
 
 
-def fill(tree: Tree) -> None:
-    """Fills in the defaults of the tree's kind, in place; those of custom resources stand in their schemas."""
-    filler = _FILLERS.get(tree["kind"])
-    if filler is not None and is_built_in(tree):
+def fill(tree: Tree, features: frozenset[str] = frozenset()) -> None:
+    """Fills in the defaults of the tree's kind, in place; those of custom resources stand in their schemas.
+
+    `features` are the feature gates that are on.
+    """
+    kind = tree["kind"]
+    filler = _FILLERS.get(kind)
+    if filler is None or not is_built_in(tree):
+        return
+    if kind == "StatefulSet":
+        defaults_workloads.stateful_set(tree, several_at_once=MAX_UNAVAILABLE in features)
+    else:
         filler(tree)
 
 

@@ -143,7 +143,7 @@ class Creations:
             new.pop("status", None)
             if kind.custom is None and not kind.is_kept:
                 new["status"] = type_of(kind.storage.api_version, kind.storage.kind).blank()["status"]
-        defaulting.fill(new)
+        defaulting.fill(new, kind.features)
         subresources.admit(new)
         subresources.allocate(new, self.store, dry_run=dry_run)
         check(kind, new, validation.on_create(new, kind.custom, group=kind.resource.group))

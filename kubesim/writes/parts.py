@@ -62,7 +62,7 @@ class ObjectPart:
     def complete(self, sent: Tree) -> Tree:
         """What the server makes of a tree when it decodes what somebody has answered."""
         new = taken(self.kind, self.namespace, _answered(self.kind, self.shown, sent))
-        defaulting.fill(new)
+        defaulting.fill(new, self.kind.features)
         return self.seen(new)
 
 
@@ -71,7 +71,7 @@ class NewPart(ObjectPart):
 
     def complete(self, sent: Tree) -> Tree:
         new = taken(self.kind, self.namespace, _answered(self.kind, self.shown, sent))
-        defaulting.fill(new)
+        defaulting.fill(new, self.kind.features)
         status = copy.deepcopy(new.get("status"))
         subresources.admit(new)
         new.pop("status", None)

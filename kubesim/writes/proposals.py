@@ -60,7 +60,7 @@ def _decoded(part: ObjectPart, sent: Tree, new: Tree) -> Tree:
     A list that was sent empty is not yet the same as one that was not sent.
     """
     tree = copied(new)
-    defaulting.fill(tree)
+    defaulting.fill(tree, part.kind.features)
     tree = part.seen(tree)
     for words in sent.empty if isinstance(sent, Typed) else ():
         parent, last = inside(tree, words), words[-1]

@@ -264,7 +264,7 @@ class Writes(Creations):
             if "deletionGracePeriodSeconds" in known:
                 metadata.setdefault("deletionGracePeriodSeconds", known["deletionGracePeriodSeconds"])
         if subresource != "status":
-            defaulting.fill(after)
+            defaulting.fill(after, kind.features)
             subresources.carry_over(before, after, self.store)
             if kind.has_generation and subresources.counts(kind, before, after):
                 metadata["generation"] = known["generation"] + 1

@@ -124,6 +124,7 @@ class World:
             latency=(setting.latency / 4, setting.latency),
             lag=(0.0, setting.lag),
             namespaces=("default", NAMESPACE),
+            feature_gates=setting.feature_gates,
         )
         loop = running()
         self.judge = Judge(loop.time, lambda: loop.steps, LEASE if setting.leased else "")

@@ -31,6 +31,8 @@ class Setting(Struct, frozen=True):
     gone_after: float = 0.1
     strict: bool = False
     """Nobody but operators disturbs pods, so that they are judged by the truth alone as well."""
+    feature_gates: tuple[str, ...] = ()
+    """Of the cluster, beyond those that are on by default."""
 
 
 def three_zones(pods: int = 3, **changes: Any) -> Setting:

@@ -12,6 +12,7 @@ from kubeloop.objects.apps import CONTROLLER_REVISIONS, STATEFULSETS
 from kubeloop.objects.core import PODS, SERVICES
 from kubeloop.request import Request, place_of
 from kubesim.faults import Fault
+from kubesim.kinds.features import MAX_UNAVAILABLE
 from kubesim.pods.behaviour import CRASH_AFTER, HANG_TERMINATING, HOLD, IMAGE_PULL
 from kubesim.store.versions import Tree
 from tests.chaos.leaderworker.facts import (
@@ -473,6 +474,7 @@ def grouped_settings(draw: st.DrawFn) -> GroupedSetting:
         leased=True,
         operators=draw(st.sampled_from([1, 2])),
         ready_after=draw(st.sampled_from([1.0, 0.2, 4.0])),
+        feature_gates=draw(st.sampled_from([(), (MAX_UNAVAILABLE,)])),
     )
 
 

@@ -18,13 +18,14 @@ def a_set(
     parallel: bool = False,
     on_delete: bool = False,
     partition: int | None = 0,
+    max_unavailable: int | str | None = None,
     start: int = 0,
     min_ready_seconds: int = 0,
     deleted: bool = False,
     status: Status | None = None,
     generation: int = 1,
 ) -> Set:
-    rolling = None if on_delete or partition is None else RollingUpdate(partition)
+    rolling = None if on_delete or partition is None else RollingUpdate(partition, max_unavailable)
     return Set(
         StatefulSetMeta(
             "web", "set-uid", "7", "default", generation=generation, deletion_timestamp=NOW if deleted else None

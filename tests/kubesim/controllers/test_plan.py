@@ -110,6 +110,41 @@ def test_an_update_replaces_one_pod_at_a_time(set_: Set, have: list[Pod], want: 
 @pytest.mark.parametrize(
     ("set_", "have", "want"),
     [
+        pytest.param(a_set(4, max_unavailable=2), pods(4), ["-3", "-2"], id="as many as may be out, from the top"),
+        pytest.param(a_set(4), pods(4), ["-3"], id="one where nothing is said"),
+        pytest.param(a_set(4, partition=None), pods(4), ["-3"], id="also without a rolling update"),
+        pytest.param(a_set(7, max_unavailable="40%"), pods(7), ["-6", "-5"], id="a share is rounded down"),
+        pytest.param(a_set(4, max_unavailable="10%"), pods(4), ["-3"], id="but not to nothing"),
+        pytest.param(
+            a_set(4, max_unavailable=2, parallel=True),
+            [*pods(3), a_pod(3, revision="new", ready=False)],
+            ["-2"],
+            id="what is out already counts",
+        ),
+        pytest.param(
+            a_set(4, max_unavailable=2, parallel=True),
+            [a_pod(0, ready=False), a_pod(1, terminating=True), *pods(4)[2:]],
+            [],
+            id="wherever it is, also below the partition and on its way out",
+        ),
+        pytest.param(a_set(4, max_unavailable=3, partition=2), pods(4), ["-3", "-2"], id="down to the partition"),
+        pytest.param(a_set(4, max_unavailable=3, on_delete=True), pods(4), [], id="OnDelete replaces nothing"),
+    ],
+)
+def test_with_its_gate_an_update_takes_as_many_pods_as_may_be_out(set_: Set, have: list[Pod], want: list[str]) -> None:
+    answer = plan(set_, have, MOVING, NOW, several_at_once=True)
+
+    assert names(answer) == want
+    assert answer.status.current_replicas == answer.failed.current_replicas - len(want)
+
+
+def test_without_its_gate_what_may_be_out_is_not_read() -> None:
+    assert names(planned(a_set(4, max_unavailable=3), pods(4), MOVING)) == ["-3"]
+
+
+@pytest.mark.parametrize(
+    ("set_", "have", "want"),
+    [
         pytest.param(a_set(3, parallel=True), [], ["+0:new", "+1:new", "+2:new"], id="without a partition all are new"),
         pytest.param(
             a_set(3, parallel=True, partition=2), [], ["+0:old", "+1:old", "+2:new"], id="below the partition old"
