@@ -20,6 +20,7 @@ from fairlead.contracts.plans.kinds import (
     FINALIZE_HOOK,
     INITIALIZE_HOOK,
     INITIALIZING,
+    LOCATING,
     POST_BATCH_HOOK,
     PRE_BATCH_HOOK,
     ROLLING,
@@ -65,9 +66,11 @@ def _written(write: AnyWrite) -> str:
 
 def _later(shown: Shown) -> Iterator[str]:
     state = shown.status.rolling_state
-    if state in ("", VERIFYING):
+    if state == LOCATING:
+        yield "make the target as its revision describes it"
+    if state in ("", LOCATING, VERIFYING):
         yield "verify the plan and the workloads"
-    if state in ("", VERIFYING, INITIALIZING):
+    if state in ("", LOCATING, VERIFYING, INITIALIZING):
         yield f"{_asking(shown, None, INITIALIZE_HOOK)}claim the workloads"
         yield from _batch(shown, 0, BATCH_INITIALIZING)
     elif state == ROLLING:

@@ -19,6 +19,7 @@ from fairlead.contracts.plans.kinds import (
     FAILING,
     FINALISING,
     INITIALIZING,
+    LOCATING,
     ON_FAILURE_REVERT,
     PART,
     ROLLING,
@@ -36,6 +37,7 @@ from fairlead.core.reason import Reason
 
 PHASES = {
     "": "New",
+    LOCATING: "Locating",
     VERIFYING: "Verifying",
     INITIALIZING: "Initializing",
     ROLLING: "Rolling",

@@ -64,6 +64,8 @@ TRAIT_FINALIZER = "finalizers.rollouttrait.standard.oam.dev"
 DEPLOYMENT_FINALIZER = "finalizers.applicationdeployment.oam.dev"
 
 # States (sections 3.2 and 3.3).
+LOCATING = "locatingTargetApp"
+"""Before all others, where a kind of rollouts makes its target itself."""
 VERIFYING = "verifyingSpec"
 INITIALIZING = "initializing"
 ROLLING = "rollingInBatches"
@@ -75,7 +77,7 @@ ABANDONING = "rolloutAbandoning"
 DELETING = "RolloutDeletingState"
 SUCCEEDED = "rolloutSucceed"
 FAILED = "rolloutFailed"
-STATES = (VERIFYING, INITIALIZING, ROLLING, FINALISING, FAILING, ABANDONED, DELETING, SUCCEEDED, FAILED)
+STATES = (LOCATING, VERIFYING, INITIALIZING, ROLLING, FINALISING, FAILING, ABANDONED, DELETING, SUCCEEDED, FAILED)
 TERMINAL = frozenset({SUCCEEDED, FAILED})
 
 BATCH_INITIALIZING = "batchInitializing"
@@ -96,6 +98,7 @@ BATCH_STATES = (
 # Types of conditions (section 2.10).
 PAUSED_CONDITION = "BatchPaused"
 STATE_CONDITIONS = {
+    LOCATING: "TargetAppLocating",
     VERIFYING: "RolloutSpecVerifying",
     INITIALIZING: "RolloutInitializing",
     FINALISING: "RolloutFinalizing",

@@ -67,7 +67,7 @@ class Shown(Struct, frozen=True, dict=True, kw_only=True):
         stored = states.known(self.seen.rollout.read_status)
         is_leaving = self.seen.rollout.metadata.deletion_timestamp is not None
         if stored.rolling_state in TERMINAL and isinstance(self.decision.verdict, Move) and not is_leaving:
-            return states.reset(stored, self.at)
+            return states.reset(stored, self.at, self.seen.rollout.first_state)
         return stored
 
     @cached_property

@@ -160,7 +160,7 @@ def _deployments(kind: _Kind, settings: PlanSettings, series: PlanSeries, sink: 
         if found is None:
             return None
         trait = gathering.snapshot(of_deployment(found), kind.of(key).workloads, settings, answers)
-        return DeploymentSeen(deployment=found, trait=trait)
+        return DeploymentSeen(object=found, trait=trait)
 
     def informers(key: RolloutKey) -> Mapping[Resource, Informer[Named]]:
         found = kind.get(key)

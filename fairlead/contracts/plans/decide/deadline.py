@@ -7,10 +7,11 @@ from datetime import timedelta
 from msgspec.structs import replace
 
 from fairlead.contracts.plans.decide.turns import Pass, Turn
-from fairlead.contracts.plans.kinds import BATCH_READY, INITIALIZING, ROLLING, VERIFYING, RolloutStatus
+from fairlead.contracts.plans.kinds import BATCH_READY, INITIALIZING, LOCATING, ROLLING, VERIFYING, RolloutStatus
 
 NEAR = 0.8
 """Of the time: from then on the deadline is near (R-33)."""
+_TIMED = frozenset({LOCATING, VERIFYING, INITIALIZING, ROLLING})
 
 
 def is_over(given: Pass) -> bool:
@@ -26,7 +27,7 @@ def noted(given: Pass, turn: Turn) -> Turn:
 
 def _has_passed(given: Pass, status: RolloutStatus, share: float) -> bool:
     seconds, start = given.spec.rollout_plan.progress_deadline_seconds, status.batch_start_time
-    if status.rolling_state not in (VERIFYING, INITIALIZING, ROLLING) or not seconds or seconds < 0:
+    if status.rolling_state not in _TIMED or not seconds or seconds < 0:
         return False
     if start is None or _is_held(given, status) or status.paused_since is not None:
         return False

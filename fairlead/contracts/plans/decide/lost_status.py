@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from datetime import timedelta
 
-from fairlead.contracts.plans.decide import conditions, modification, notes, states
+from fairlead.contracts.plans.decide import conditions, modification, notes
 from fairlead.contracts.plans.decide.notes import Note
 from fairlead.contracts.plans.decide.turns import Pass, Turn, waits
 from fairlead.contracts.plans.decide.why import Why
@@ -52,5 +52,5 @@ def _is_upgrade_by_now(given: Pass) -> bool:
 
 
 def _again(given: Pass, text: str) -> Turn:
-    again = modification.recorded(states.reset(given.status, given.now), given.spec)
+    again = modification.recorded(given.begun_again, given.spec)
     return Turn(status=again, notes=(Note(notes.RESTARTED, text),))

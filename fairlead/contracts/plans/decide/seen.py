@@ -12,6 +12,7 @@ from fairlead.contracts.plans.kinds import (
     CONFIGURATIONS,
     ROLLOUT_TRAITS,
     TRAIT_FINALIZER,
+    VERIFYING,
     Json,
     RolloutStatus,
     RolloutTrait,
@@ -40,6 +41,8 @@ class RolloutObject(Struct, frozen=True, kw_only=True, dict=True):
     """Names of the ApplicationConfigurations that it rolls for."""
     source_application: str = ""
     """The Application that it comes from, where it goes to another."""
+    first_state: str = VERIFYING
+    """In which every attempt begins."""
 
     @property
     def ref(self) -> Ref:

@@ -28,6 +28,7 @@ from fairlead.contracts.plans.kinds import (
     FAILING,
     FINALISING,
     INITIALIZING,
+    LOCATING,
     NO_TARGET_SIZE,
     ROLLING,
     STATE_CONDITIONS,
@@ -47,6 +48,7 @@ DELETED_TEXT = "Rollout is being deleted"
 class Event(Enum):
     """Under the names that logs, messages and metrics show."""
 
+    LOCATED = "AppLocatedEvent"
     SPEC_VERIFIED = "RollingSpecVerifiedEvent"
     INITIALIZED = "RollingInitializedEvent"
     BATCH_INITIALIZED = "InitializedOneBatchEvent"
@@ -76,9 +78,10 @@ class Edge(Struct, frozen=True):
 
 _RESET = Edge(VERIFYING, resets=True)
 _BATCHES = tuple((state, Event.CHECK_REFUSED) for state in BATCH_STATES)
-_MODIFIABLE = (VERIFYING, INITIALIZING, *BATCH_STATES, FINALISING, FAILING, ABANDONED)
+_MODIFIABLE = (LOCATING, VERIFYING, INITIALIZING, *BATCH_STATES, FINALISING, FAILING, ABANDONED)
 
 TABLE: dict[tuple[str, Event], Edge] = {
+    (LOCATING, Event.LOCATED): Edge(VERIFYING),
     (VERIFYING, Event.SPEC_VERIFIED): Edge(INITIALIZING),
     (INITIALIZING, Event.INITIALIZED): Edge(ROLLING),
     (BATCH_INITIALIZING, Event.BATCH_INITIALIZED): Edge(ROLLING, BATCH_ROLLING, by_itself=False),
@@ -98,7 +101,9 @@ TABLE: dict[tuple[str, Event], Edge] = {
 }
 _SAID = {Event.MODIFIED: MODIFIED_TEXT, Event.DELETED: DELETED_TEXT}
 """What the condition of the state says that such an event ends."""
-_TIMED = frozenset({VERIFYING, INITIALIZING})
+_TIMED = frozenset({LOCATING, VERIFYING, INITIALIZING})
+UNCLAIMED = frozenset({LOCATING, VERIFYING})
+"""States in which nothing is claimed yet: a failure has nothing to release."""
 
 
 def known(status: RolloutStatus) -> RolloutStatus:
@@ -111,27 +116,37 @@ def place(status: RolloutStatus) -> str:
     return status.batch_rolling_state if status.rolling_state == ROLLING else status.rolling_state
 
 
-def is_known(status: RolloutStatus) -> bool:
+def is_known(status: RolloutStatus, first: str = VERIFYING) -> bool:
+    """Of a kind whose attempts begin in the state `first`: one whose target is there before locates nothing."""
+    if status.rolling_state == LOCATING:
+        return first == LOCATING
     if status.rolling_state == ROLLING:
         return status.batch_rolling_state in BATCH_STATES
     return status.rolling_state in STATES
 
 
-def after(status: RolloutStatus, event: Event, now: datetime, *, is_last: bool = False) -> RolloutStatus:
-    """The status once the event has happened; `is_last` says whether no batch comes after the present one."""
+def after(
+    status: RolloutStatus, event: Event, now: datetime, *, is_last: bool = False, first: str = VERIFYING
+) -> RolloutStatus:
+    """The status once the event has happened; `is_last` says whether no batch comes after the present one.
+
+    A new attempt begins in the state `first`. A target is located once: said again, that changes nothing.
+    """
+    if event is Event.LOCATED and status.rolling_state != LOCATING:
+        return status
     edge = TABLE.get((place(status), event))
     if edge is None or (event, is_last) in ((Event.ALL_FINISHED, False), (Event.BATCH_FINISHED, True)):
         return illegal(status, event, now)
     left = _left(status, event, edge, now)
     if edge.resets:
-        return reset(left, now)
+        return reset(left, now, first)
     return _entered(left, edge, now)
 
 
 def failed(status: RolloutStatus, reason: str, message: str, now: datetime) -> RolloutStatus:
     """R-9: what is wrong is said first; then the attempt ends, or is first released where something was claimed."""
     said = _refused(status, reason, message, now)
-    if status.rolling_state == VERIFYING:
+    if status.rolling_state in UNCLAIMED:
         return _entered(said, Edge(FAILED), now, message)
     return _entered(said, Edge(FAILING), now)
 
@@ -174,11 +189,11 @@ def is_reverted(status: RolloutStatus) -> bool:
     return status.rolling_state == FAILED and reason == Reason.ROLLOUT_REVERTED.word
 
 
-def reset(status: RolloutStatus, now: datetime) -> RolloutStatus:
+def reset(status: RolloutStatus, now: datetime, first: str = VERIFYING) -> RolloutStatus:
     """R-11: as before the first attempt, except for what the one before leaves to it."""
     return RolloutStatus(
         conditions=status.conditions,
-        rolling_state=VERIFYING,
+        rolling_state=first,
         batch_rolling_state=BATCH_INITIALIZING,
         observed_generation=status.observed_generation,
         batch_start_time=now,

@@ -36,6 +36,7 @@ from fairlead.contracts.plans.kinds import (
     FINALIZE_HOOK,
     INITIALIZE_HOOK,
     INITIALIZING,
+    LOCATING,
     POST_BATCH_HOOK,
     PRE_BATCH_HOOK,
     VERIFYING,
@@ -46,6 +47,11 @@ from fairlead.core.ask import Need
 StateStep: TypeAlias = Callable[[Pass], "Turn | Need"]
 _BOUNDED = frozenset({DELETING, ABANDONED})
 """States that hooks hold up only for so long (R-27)."""
+
+
+def _located(given: Pass) -> Turn | Need:
+    """Whoever makes the target of its kind has done so by now."""
+    return moved(given, Event.LOCATED)
 
 
 def _verify(given: Pass) -> Turn | Need:
@@ -239,6 +245,7 @@ def _hooked(given: Pass, kind: str, phase: str) -> Turn | Need | None:
 
 
 STEPS: dict[str, StateStep] = {
+    LOCATING: _located,
     VERIFYING: _verify,
     INITIALIZING: _initialize,
     BATCH_INITIALIZING: _begin_batch,

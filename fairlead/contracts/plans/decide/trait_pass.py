@@ -37,6 +37,7 @@ from fairlead.contracts.plans.kinds import (
     FAILING,
     FINALISING,
     INITIALIZING,
+    LOCATING,
     PAUSED_CONDITION,
     ROLLING,
     SUCCEEDED,
@@ -51,7 +52,7 @@ from fairlead.core.reason import Reason
 
 AGAIN = timedelta(seconds=5)
 """R-3: after so long a rollout that is not done is looked at without being woken."""
-_AT_WORK = frozenset({VERIFYING, INITIALIZING, ROLLING, FINALISING})
+_AT_WORK = frozenset({LOCATING, VERIFYING, INITIALIZING, ROLLING, FINALISING})
 Answered: TypeAlias = Turn | Need | Decision | None
 
 
@@ -104,7 +105,7 @@ def leave(given: Pass, _wrong: tuple[str, ...]) -> Answered:
         return Turn(status=given.status, is_over=True)
     if state == DELETING:
         return None
-    known = given.status if states.is_known(given.status) else replace(given.status, rolling_state=FAILING)
+    known = given.status if given.is_in_known_state else replace(given.status, rolling_state=FAILING)
     return moved(given, Event.DELETED, known)
 
 
@@ -118,11 +119,11 @@ def add_finalizer(given: Pass, _wrong: tuple[str, ...]) -> Answered:
 def begin(given: Pass, _wrong: tuple[str, ...]) -> Answered:
     if given.status.rolling_state:
         return None
-    return Turn(status=modification.recorded(states.reset(given.status, given.now), given.spec))
+    return Turn(status=modification.recorded(given.begun_again, given.spec))
 
 
 def refuse_unknown_state(given: Pass, _wrong: tuple[str, ...]) -> Answered:
-    return None if states.is_known(given.status) else Turn(status=states.unknown(given.status, given.now))
+    return None if given.is_in_known_state else Turn(status=states.unknown(given.status, given.now))
 
 
 def obey(given: Pass, _wrong: tuple[str, ...]) -> Answered:
@@ -137,7 +138,7 @@ def obey(given: Pass, _wrong: tuple[str, ...]) -> Answered:
         case "revert" if state in _AT_WORK:
             return fails(heard, Fail(Why.REVERT_ASKED, "aborted, to go back to what was there before"))
         case "retry" if state == FAILED:
-            again = modification.recorded(states.reset(heard.status, given.now), given.spec)
+            again = modification.recorded(heard.begun_again, given.spec)
             return Turn(status=again, notes=(Note(notes.RESTARTED, "somebody asked to try again"),))
     return Turn(status=heard.status)
 
@@ -147,7 +148,7 @@ def refuse_spec(given: Pass, wrong: tuple[str, ...]) -> Answered:
     state = given.status.rolling_state
     if not wrong or state in (FAILING, ABANDONED, DELETING, *TERMINAL):
         return None
-    if state == VERIFYING:
+    if state in states.UNCLAIMED:
         note = Note(notes.VERIFY_FAILED, wrong[0], warning=True)
         return fails(given, Fail(Why.SPEC_INVALID, wrong[0]), (note,))
     return waits(given, Retry(Why.SPEC_INVALID, wrong[0]))

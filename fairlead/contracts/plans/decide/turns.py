@@ -52,6 +52,15 @@ class Pass(Struct, frozen=True):
     found: Located
 
     @property
+    def is_in_known_state(self) -> bool:
+        return states.is_known(self.status, self.seen.rollout.first_state)
+
+    @property
+    def begun_again(self) -> RolloutStatus:
+        """R-11: as before the first attempt of its kind."""
+        return states.reset(self.status, self.now, self.seen.rollout.first_state)
+
+    @property
     def is_last(self) -> bool:
         """Whether no batch comes after the present one."""
         return self.status.current_batch >= self.found.attempt.settled.last
@@ -68,7 +77,8 @@ def moved(
 ) -> Turn:
     """The event happens, to this status where it is another than that of the pass."""
     before = given.status if status is None else status
-    after = states.after(before, event, given.now, is_last=is_last)
+    first = given.seen.rollout.first_state
+    after = states.after(before, event, given.now, is_last=is_last, first=first)
     note = notes.of_event(event, state=after.rolling_state, batch=before.current_batch, is_scale=given.found.is_scale)
     return Turn(status=after, changes=tuple(changes), notes=(*told, *(() if note is None else (note,))))
 

@@ -29,6 +29,7 @@ PLACES = [(state, "") for state in STATES if state != "rollingInBatches"] + [
     ("rollingInBatches", batch) for batch in BATCH_STATES
 ]
 NEXT = {
+    ("locatingTargetApp", Event.LOCATED): ("verifyingSpec", "batchInitializing"),
     ("verifyingSpec", Event.SPEC_VERIFIED): ("initializing", "batchInitializing"),
     ("initializing", Event.INITIALIZED): ("rollingInBatches", "batchInitializing"),
     ("batchInitializing", Event.BATCH_INITIALIZED): ("rollingInBatches", "batchInRolling"),
@@ -61,6 +62,8 @@ def _condition(status: RolloutStatus, kind: str) -> RolloutCondition:
 
 def _expected(state: str, batch: str, event: Event) -> tuple[str, str] | None:
     place = batch or state
+    if event is Event.LOCATED and state != "locatingTargetApp":
+        return state, batch
     if event is Event.CHECK_REFUSED and batch:
         return "rolloutFailing", "batchVerifyFailed"
     if place in ("rolloutSucceed", "rolloutFailed", "RolloutDeletingState"):
@@ -103,6 +106,21 @@ def test_the_last_batch_has_an_event_of_its_own(state: str, batch: str) -> None:
     assert states.after(_at("rollingInBatches", "batchFinalizing"), Event.BATCH_FINISHED, NOON, is_last=True) != last
 
 
+def test_a_kind_that_makes_its_target_begins_by_locating_it() -> None:
+    again = states.after(_at("rolloutSucceed"), Event.MODIFIED, NOON, first="locatingTargetApp")
+    abandoned = states.after(_at("rolloutAbandoned"), Event.FINALIZED, NOON, first="locatingTargetApp")
+
+    assert {again.rolling_state, abandoned.rolling_state} == {"locatingTargetApp"}
+    assert again.batch_start_time == NOON
+
+
+def test_what_fails_before_anything_is_claimed_has_nothing_to_release() -> None:
+    failed = states.failed(_at("locatingTargetApp"), "SpecInvalid", "it is empty", NOON)
+
+    assert failed.rolling_state == "rolloutFailed"
+    assert _condition(failed, "TargetAppLocating").message == "it is empty"
+
+
 def test_a_succeeded_rollout_is_not_deleted_by_the_machine() -> None:
     """R-14: its finalizer goes at once."""
     assert ("rolloutSucceed", Event.DELETED) not in states.TABLE
@@ -111,6 +129,7 @@ def test_a_succeeded_rollout_is_not_deleted_by_the_machine() -> None:
 @pytest.mark.parametrize(
     ("state", "batch", "event", "kind"),
     [
+        ("locatingTargetApp", "", Event.LOCATED, "TargetAppLocating"),
         ("verifyingSpec", "", Event.SPEC_VERIFIED, "RolloutSpecVerifying"),
         ("initializing", "", Event.INITIALIZED, "RolloutInitializing"),
         ("rollingInBatches", "batchInRolling", Event.BATCH_ROLLED, "RolloutInProgress"),

@@ -20,7 +20,7 @@ from kubeloop.objects.meta import Ref
 
 def set_aside(seen: DeploymentSeen, status: RolloutStatus) -> Flow[tuple[AnyWrite, ...]]:
     """Those that the source emits for its workload: recorded on the target first, then deleted."""
-    namespace, scope = seen.deployment.metadata.namespace, seen.deployment.metadata.uid
+    namespace, scope = seen.namespace, seen.uid
     if not seen.names.source_app_config:
         return ()
     found = yield from list_all(AUTOSCALERS, namespace)

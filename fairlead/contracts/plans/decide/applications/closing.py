@@ -31,10 +31,10 @@ class Ending(Enum):
 
 def closing_writes(seen: DeploymentSeen, ending: Ending) -> Flow[tuple[AnyWrite, ...]]:
     """Whatever is gone counts as done."""
-    names, namespace = seen.names, seen.deployment.metadata.namespace
+    names, namespace = seen.names, seen.namespace
     target = yield from _application(namespace, names.last_target_application_name)
     source = yield from _application(namespace, names.last_source_application_name)
-    scope = seen.deployment.metadata.uid
+    scope = seen.uid
     writes: list[AnyWrite] = []
     if ending is not Ending.SUCCESS and target is not None:
         writes += yield from made_again(target, scope=scope)

@@ -46,7 +46,7 @@ AGAIN = timedelta(seconds=3)
 
 def decide(seen: DeploymentSeen, now: datetime) -> Outcome:
     """Facts about workloads are asked for once it is known which these are."""
-    status = rollout_status(seen.deployment.status)
+    status = rollout_status(seen.object.status)
     found = completed(seen.trait) if _is_pinned(status) else seen.trait
     if not isinstance(found, TraitSeen):
         return found
@@ -68,7 +68,7 @@ class _Applications(Struct, frozen=True):
 
     def _made_ready(self, given: Pass) -> Answered:
         seen = self.seen
-        _, wrong = read(DeploymentSpec, seen.deployment.spec, "spec")
+        _, wrong = read(DeploymentSpec, seen.object.spec, "spec")
         if wrong:
             return _refused(given, wrong[0])
         if not is_recorded(seen.spec, seen.names):

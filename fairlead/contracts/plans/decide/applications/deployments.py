@@ -6,12 +6,11 @@ change of a name is a change of the target or the source, as of any rollout.
 
 from __future__ import annotations
 
-from msgspec import Struct
-
 from fairlead.contracts.plans.applications.kinds import DeploymentNames, DeploymentSpec, StoredObject
+from fairlead.contracts.plans.decide.applications.planned import PlannedSeen
 from fairlead.contracts.plans.decide.applications.trees import mapping
 from fairlead.contracts.plans.decide.reading import read, rollout_status, written
-from fairlead.contracts.plans.decide.seen import RolloutObject, TraitSeen
+from fairlead.contracts.plans.decide.seen import RolloutObject
 from fairlead.contracts.plans.kinds import (
     APPLICATION_DEPLOYMENTS,
     APPLICATIONS,
@@ -22,20 +21,16 @@ from fairlead.contracts.plans.kinds import (
 )
 
 
-class DeploymentSeen(Struct, frozen=True, kw_only=True):
+class DeploymentSeen(PlannedSeen, frozen=True, kw_only=True):
     """Everything that a pass over one ApplicationDeployment may read."""
-
-    deployment: StoredObject
-    trait: TraitSeen
-    """The rollout that it is, with the workloads that its status names."""
 
     @property
     def spec(self) -> DeploymentSpec:
-        return read(DeploymentSpec, self.deployment.spec, "spec")[0]
+        return read(DeploymentSpec, self.object.spec, "spec")[0]
 
     @property
     def names(self) -> DeploymentNames:
-        return read(DeploymentNames, self.deployment.status, "status")[0]
+        return read(DeploymentNames, self.object.status, "status")[0]
 
 
 def is_application(reference: WorkloadReference | None) -> bool:

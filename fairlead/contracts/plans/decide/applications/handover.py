@@ -83,7 +83,7 @@ class _Given(Struct, frozen=True):
 
     @property
     def scope(self) -> str:
-        return self.seen.deployment.metadata.uid
+        return self.seen.uid
 
     @property
     def is_adopted(self) -> bool:
@@ -91,7 +91,7 @@ class _Given(Struct, frozen=True):
 
 
 def prepared(seen: DeploymentSeen) -> Flow[Prepared]:
-    spec, namespace = seen.spec, seen.deployment.metadata.namespace
+    spec, namespace = seen.spec, seen.namespace
     if not spec.target_application_name:
         return Refused("targetApplicationName is empty: name the Application to go to")
     if spec.target_application_name == spec.source_application_name:
@@ -151,7 +151,7 @@ def _adopted(given: _Given) -> Flow[Prepared]:
     claim = {
         "apiVersion": APPLICATION_DEPLOYMENTS.api_version,
         "kind": APPLICATION_DEPLOYMENTS.kind,
-        "name": given.seen.deployment.metadata.name,
+        "name": given.seen.object.metadata.name,
         "uid": given.scope,
         "controller": True,
         "blockOwnerDeletion": False,

@@ -203,7 +203,7 @@ class World:
             return trait_round.decide(self._trait_seen(trait, answers), self.now)
         if resource == APPLICATION_DEPLOYMENTS:
             seen_trait = self._trait_seen(of_deployment(stored), answers)
-            return deployment_pass.decide(DeploymentSeen(deployment=stored, trait=seen_trait), self.now)
+            return deployment_pass.decide(DeploymentSeen(object=stored, trait=seen_trait), self.now)
         seen = FamilySeen(resource=resource, object=stored, settings=self.settings, answers=answers)
         passes: dict[Resource, Callable[[FamilySeen, datetime], Outcome]] = {
             APPLICATIONS: application_pass.decide,
