@@ -30,6 +30,9 @@ FOLLOWED = (ROLLOUT_TRAITS, DEPLOYMENTS, EVENTS)
 class Play:
     """One operator after the other on a site; `sent` is what all of them wrote."""
 
+    kind: Resource = ROLLOUT_TRAITS
+    """Of its rollouts."""
+
     def __init__(self, site: Site, settings: PlanSettings | None = None, caller: Caller | None = None) -> None:
         self.site = site
         self.sent: list[Sent] = []
@@ -54,13 +57,13 @@ class Play:
         return await self.site.create(ROLLOUT_TRAITS, {"metadata": {"name": name}, "spec": spec})
 
     async def change(self, spec: Tree, name: str = "r") -> Tree:
-        return await change(self.site, ROLLOUT_TRAITS, name, {"spec": spec})
+        return await change(self.site, self.kind, name, {"spec": spec})
 
     async def plan(self, plan: Tree, name: str = "r") -> Tree:
         return await self.change({"rolloutPlan": plan}, name)
 
     async def delete(self, name: str = "r", propagation: str = "") -> None:
-        await self.site.client.call(delete(Ref(ROLLOUT_TRAITS, self.site.namespace, name), propagation=propagation))
+        await self.site.client.call(delete(Ref(self.kind, self.site.namespace, name), propagation=propagation))
 
     async def hold(self, *pods: Tree) -> None:
         """These pods are no longer ready."""
@@ -77,7 +80,7 @@ class Play:
         return self.site.history.objects(resource).get(name, {})
 
     def trait(self, name: str = "r") -> Tree:
-        return self.object(ROLLOUT_TRAITS, name)
+        return self.object(self.kind, name)
 
     def status(self, name: str = "r") -> Tree:
         status: Tree = self.trait(name).get("status", {})
@@ -136,7 +139,7 @@ class Play:
     async def stays(self, seconds: float) -> None:
         """Nothing is written for so long; in real time, by the next passes."""
         await self.at_rest()
-        before, sizes = self.site.history.objects(ROLLOUT_TRAITS), self.sizes()
+        before, sizes = self.site.history.objects(self.kind), self.sizes()
         if not self.site.real:
             await asyncio.sleep(seconds)
         manager = self.operator.manager
@@ -144,7 +147,7 @@ class Play:
         for lane in manager._lanes:
             lane.wake_all()
         await self.at_rest()
-        assert self.site.history.objects(ROLLOUT_TRAITS) == before
+        assert self.site.history.objects(self.kind) == before
         assert self.sizes() == sizes
 
     # What happened.
@@ -173,7 +176,7 @@ class Play:
     def states(self, name: str = "r") -> list[str]:
         """The states that were stored, in their order."""
         found: list[str] = []
-        for event in self.site.history.of(ROLLOUT_TRAITS, "ADDED", "MODIFIED"):
+        for event in self.site.history.of(self.kind, "ADDED", "MODIFIED"):
             state = event.object.get("status", {}).get("rollingState", "")
             if event.name == name and state and (not found or found[-1] != state):
                 found.append(state)

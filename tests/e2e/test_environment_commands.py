@@ -251,7 +251,14 @@ async def test_who_may_not_read_secrets_sees_the_rest(scene: Scene) -> None:
     assert is_complete(shown)
     assert refused
     companions = ("secrets", "balancers", "consoles")
-    unknown = (*companions, "leaderworkersets", "disaggregatedsets", "rollouttraits", "applicationdeployments")
+    unknown = (
+        *companions,
+        "leaderworkersets",
+        "disaggregatedsets",
+        "rollouttraits",
+        "applicationdeployments",
+        "rollouts",
+    )
     others = [each for each in refused if not any(kind in each for kind in unknown)]
     assert others == ["list pods"], "operators are looked for in all namespaces"
 

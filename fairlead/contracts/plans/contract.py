@@ -12,7 +12,9 @@ from fairlead.contracts.plans.kinds import (
     NOUN,
     OWN_LABELS,
     PART,
+    REVISION_NOUN,
     ROLLOUT_TRAITS,
+    ROLLOUTS,
     STANDARD_GROUP,
 )
 from fairlead.engine.contract import Contract, Room, Root
@@ -36,6 +38,7 @@ CONTRACT = Contract(
     roots=(
         Root(ROLLOUT_TRAITS, NOUN, optional=True),
         Root(APPLICATION_DEPLOYMENTS, HANDOVER_NOUN, optional=True),
+        Root(ROLLOUTS, REVISION_NOUN, optional=True),
     ),
     nothing=ROLLOUT_TRAITS.kind,
     look=Room("fairlead.contracts.plans.looks", "LOOK"),

@@ -16,9 +16,13 @@ PART = "plans"
 NOUN = "rollouttrait"
 HANDOVER_NOUN = "applicationdeployment"
 """What is rolled where one Application follows another."""
+REVISION_NOUN = "rollout"
+"""What is rolled where one revision of a component follows another."""
 STANDARD_GROUP = "standard.oam.dev"
 CORE_GROUP = "core.oam.dev"
 ROLLOUT_TRAITS = Resource(STANDARD_GROUP, "v1alpha1", "rollouttraits", "RolloutTrait")
+ROLLOUTS = Resource(STANDARD_GROUP, "v1alpha1", "rollouts", "Rollout")
+"""Of component revisions."""
 METRIC_TEMPLATES = Resource(STANDARD_GROUP, "v1alpha1", "metrictemplates", "MetricTemplate")
 ALERT_PROVIDERS = Resource(STANDARD_GROUP, "v1alpha1", "alertproviders", "AlertProvider")
 APPLICATION_DEPLOYMENTS = Resource(CORE_GROUP, "v1alpha2", "applicationdeployments", "ApplicationDeployment")
@@ -62,6 +66,10 @@ TRAFFIC_COPIES = "fairlead.dev/rollout-traffic-copies"
 """On a route: digests of the entries that a rollout added for requests with a header."""
 TRAIT_FINALIZER = "finalizers.rollouttrait.standard.oam.dev"
 DEPLOYMENT_FINALIZER = "finalizers.applicationdeployment.oam.dev"
+ROLLOUT_FINALIZER = "finalizers.rollout.standard.oam.dev"
+WORKLOAD_NAME = "trait.oam.dev/workload-name"
+WORKLOAD_KIND = "trait.oam.dev/workload-gvk"
+"""On a Rollout: the workload that it makes, before it is there; the kind is an object of apiVersion and kind."""
 
 # States (sections 3.2 and 3.3).
 LOCATING = "locatingTargetApp"

@@ -6,14 +6,12 @@ from collections.abc import Iterator, Sequence
 from datetime import datetime
 from functools import partial
 
+from fairlead.contracts.plans.applications.controllers import PLANNED
 from fairlead.contracts.plans.applications.kinds import StoredObject
-from fairlead.contracts.plans.decide.applications.deployments import of_deployment
 from fairlead.contracts.plans.decide.seen import RolloutObject, TraitSeen, of_trait
 from fairlead.contracts.plans.explain import explain
 from fairlead.contracts.plans.gather import generation_of
 from fairlead.contracts.plans.kinds import (
-    APPLICATION_DEPLOYMENTS,
-    HANDOVER_NOUN,
     NOUN,
     PART,
     ROLLOUT_TRAITS,
@@ -31,7 +29,7 @@ from fairlead.engine.look import Heard, Look, ResourceView, ToLook, Views, decid
 from kubeloop.client import Client
 
 TRAITS = ResourceView(ROLLOUT_TRAITS, RolloutTrait, optional=True)
-HANDOVERS = ResourceView(APPLICATION_DEPLOYMENTS, StoredObject, optional=True)
+OTHERS = {resource: ResourceView(resource, StoredObject, optional=True) for resource in PLANNED}
 
 
 class PlanLooks:
@@ -43,11 +41,12 @@ class PlanLooks:
     async def look(self, now: datetime, heard: Heard) -> list[Explain]:
         """Every rollout as it stands, in the operator's words where it was heard."""
         traits = [of_trait(each) for views in self._views for each in views[TRAITS].items()]
-        others = [of_deployment(each) for views in self._views for each in views[HANDOVERS].items()]
-        return [
-            *await heard.or_each(PART, NOUN, self._found(traits, now)),
-            *await heard.or_each(PART, HANDOVER_NOUN, self._found(others, now)),
-        ]
+        found = await heard.or_each(PART, NOUN, self._found(traits, now))
+        for resource, view in OTHERS.items():
+            rollout_of = PLANNED[resource].rollout_of
+            others = [rollout_of(each) for views in self._views for each in views[view].items()]
+            found += await heard.or_each(PART, resource.kind.lower(), self._found(others, now))
+        return found
 
     def _found(self, rollouts: Sequence[RolloutObject], now: datetime) -> Iterator[ToLook]:
         for each in rollouts:
@@ -78,4 +77,4 @@ def _looking(ask: Asker) -> Asker:
     return look
 
 
-LOOK = Look(roots=(TRAITS, HANDOVERS), open=PlanLooks)
+LOOK = Look(roots=(TRAITS, *OTHERS.values()), open=PlanLooks)

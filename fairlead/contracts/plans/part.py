@@ -7,7 +7,7 @@ from functools import partial
 from fairlead.contracts.plans import workload_plugins
 from fairlead.contracts.plans.applications.controllers import controllers as of_applications
 from fairlead.contracts.plans.controllers import controller
-from fairlead.contracts.plans.kinds import APPLICATION_DEPLOYMENTS, PART, ROLLOUT_TRAITS
+from fairlead.contracts.plans.kinds import PART, ROLLOUT_TRAITS
 from fairlead.contracts.plans.metrics import PlanMetrics
 from fairlead.contracts.plans.notifier import notifier
 from fairlead.contracts.plans.registered_kinds import RegisteredKinds, check
@@ -29,7 +29,7 @@ def part(context: PartContext, given: PlanSettings) -> Part:
         name=PART,
         controllers=(
             controller(context.caches, workloads, given, measures.of(ROLLOUT_TRAITS.kind), sink),
-            *of_applications(context.caches, workloads, given, measures.of(APPLICATION_DEPLOYMENTS.kind), sink),
+            *of_applications(context.caches, workloads, given, measures.of, sink),
             *keeping,
         ),
         endpoints=endpoints(given),

@@ -10,6 +10,7 @@ from fairlead.contracts.plans.decide.admission.reviews import (
     validate_application,
     validate_configuration,
     validate_deployment,
+    validate_rollout,
     validate_trait,
 )
 from fairlead.contracts.plans.settings import PlanSettings
@@ -20,6 +21,8 @@ from kubeloop.objects.review import Review
 
 DEFAULT_TRAIT = "/mutating-standard-oam-dev-v1alpha1-rollouttraits"
 VALIDATE_TRAIT = "/validating-standard-oam-dev-v1alpha1-rollouttraits"
+DEFAULT_ROLLOUT = "/mutating-standard-oam-dev-v1alpha1-rollouts"
+VALIDATE_ROLLOUT = "/validating-standard-oam-dev-v1alpha1-rollouts"
 DEFAULT_DEPLOYMENT = "/mutating-core-oam-dev-v1alpha2-applicationdeployments"
 VALIDATE_DEPLOYMENT = "/validating-core-oam-dev-v1alpha2-applicationdeployments"
 VALIDATE_APPLICATION = "/validating-core-oam-dev-v1alpha2-applications"
@@ -45,6 +48,8 @@ LEFT_ALONE = (
 JUDGES: dict[str, Judge[ReviewSnapshot]] = {
     DEFAULT_TRAIT: default_rollout,
     VALIDATE_TRAIT: validate_trait,
+    DEFAULT_ROLLOUT: default_rollout,
+    VALIDATE_ROLLOUT: validate_rollout,
     DEFAULT_DEPLOYMENT: default_rollout,
     VALIDATE_DEPLOYMENT: validate_deployment,
     VALIDATE_APPLICATION: validate_application,

@@ -14,11 +14,12 @@ from msgspec import Struct
 
 from fairlead.contracts.plans.decide import conditions, states, trait_round
 from fairlead.contracts.plans.decide.applications.deployments import is_application
+from fairlead.contracts.plans.decide.component_revisions import is_revision
 from fairlead.contracts.plans.decide.facts import BUILT_IN, discovery, served_resource, workloads_of
 from fairlead.contracts.plans.decide.seen import LiveObject, RolloutObject, TraitSeen
 from fairlead.contracts.plans.decide.why import Why
 from fairlead.contracts.plans.decide.workloads.live import at
-from fairlead.contracts.plans.kinds import AUTOSCALERS, CLONE_SETS, DAEMON_SETS, Json, WorkloadReference
+from fairlead.contracts.plans.kinds import AUTOSCALERS, CLONE_SETS, DAEMON_SETS, LOCATING, Json, WorkloadReference
 from fairlead.core.ask import Answers, Ask, Bad, Discover, Good, Listing, Need, Read
 from fairlead.core.decision import Decision, Hold, Outcome
 from fairlead.core.reason import Reason
@@ -31,7 +32,7 @@ NOBODY = "-"
 HARMLESS = (Read, Listing, Discover)
 """Questions that anybody may ask."""
 ASKED = "the operator asks others (hooks, metrics or traffic), and what they answer is not known here"
-PREPARED = "the operator prepares the Applications, and how far it is is not known here"
+PREPARED = "the operator prepares what is rolled, and how far it is is not known here"
 COUNTED = {(each.group, each.kind) for each in (STATEFULSETS, DAEMON_SETS)}
 """Kinds whose pods are counted one by one."""
 
@@ -44,7 +45,7 @@ class Looked(Struct, frozen=True):
 
 
 def decide(looked: Looked, now: datetime) -> Outcome:
-    if is_application(workloads_of(looked.rollout).target):
+    if _is_unknown(workloads_of(looked.rollout).target, looked.rollout):
         return retold(looked.rollout, Reason.APPLICATION_PENDING, PREPARED)
     seen = seen_by(looked)
     if not isinstance(seen, TraitSeen):
@@ -55,6 +56,11 @@ def decide(looked: Looked, now: datetime) -> Outcome:
     return found
 
 
+def _is_unknown(target: WorkloadReference, rollout: RolloutObject) -> bool:
+    """Whether something stands for the target that only the operator makes a workload of."""
+    return is_application(target) or (rollout.first_state == LOCATING and is_revision(target))
+
+
 def _is_harmless(question: object) -> bool:
     return isinstance(question, Ask) and isinstance(question.to, HARMLESS)
 
@@ -63,7 +69,7 @@ def seen_by(looked: Looked) -> TraitSeen | Need | Decision:
     """The rollout with its workloads; else what is to be read first, or what cannot be read."""
     rollout, answers = looked.rollout, looked.answers
     workloads = workloads_of(rollout)
-    every = [each for each in workloads.all if not is_application(each)]
+    every = [each for each in workloads.all if not _is_unknown(each, rollout)]
     custom = [each for each in every if (each.group, each.kind) not in BUILT_IN or _is_clone_set(each)]
     kinds = tuple(dict.fromkeys(discovery(each.group, each.kind) for each in custom))
     if stages := answers.lacking(kinds):

@@ -13,6 +13,7 @@ from fairlead.contracts.plans.deciders import DECIDERS
 from fairlead.contracts.plans.settings import PlanSettings
 from fairlead.contracts.plans.webhooks import (
     DEFAULT_DEPLOYMENT,
+    DEFAULT_ROLLOUT,
     DEFAULT_TRAIT,
     JUDGES,
     LEFT_ALONE,
@@ -53,6 +54,8 @@ def test_the_paths_are_those_of_the_contract() -> None:
     assert {path for each in endpoints(PlanSettings()) for path in each.paths} == {
         "/mutating-core-oam-dev-v1alpha2-applicationdeployments",
         "/validating-core-oam-dev-v1alpha2-applicationdeployments",
+        "/mutating-standard-oam-dev-v1alpha1-rollouts",
+        "/validating-standard-oam-dev-v1alpha1-rollouts",
         "/mutating-standard-oam-dev-v1alpha1-rollouttraits",
         "/validating-standard-oam-dev-v1alpha1-rollouttraits",
         "/validating-core-oam-dev-v1alpha2-applications",
@@ -75,7 +78,7 @@ def test_the_paths_are_those_of_the_contract() -> None:
     assert {each.timeout for each in endpoints(PlanSettings())} == {5.0}
 
 
-@pytest.mark.parametrize("path", [DEFAULT_TRAIT, DEFAULT_DEPLOYMENT])
+@pytest.mark.parametrize("path", [DEFAULT_TRAIT, DEFAULT_ROLLOUT, DEFAULT_DEPLOYMENT])
 @pytest.mark.parametrize("version", ["v1", "v1beta1"])
 def test_what_lacks_is_patched_and_nothing_else(path: str, version: str) -> None:
     reply = answer(path, body(version=version, operation="CREATE", object=a_trait({"paused": True})))

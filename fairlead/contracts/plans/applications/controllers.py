@@ -1,4 +1,4 @@
-"""The controllers of Applications, Components, ApplicationConfigurations and ApplicationDeployments.
+"""The controllers of Applications, Components, ApplicationConfigurations, ApplicationDeployments and Rollouts.
 
 A cluster may lack their kinds: then there are none.
 """
@@ -8,20 +8,25 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Mapping
 from typing import Any, TypeVar, cast
 
+from msgspec import Struct
 from msgspec.structs import replace
 
 from fairlead.contracts.plans import gather as gathering
 from fairlead.contracts.plans.applications.kinds import StoredObject
-from fairlead.contracts.plans.applications.watched import WatchedApplications, named_workloads
+from fairlead.contracts.plans.applications.watched import WatchedApplications, located_workloads, named_workloads
 from fairlead.contracts.plans.applications.words import DEPLOYMENT_WRITES, FAMILY_WRITES, REASONS
 from fairlead.contracts.plans.decide.applications import (
     application_pass,
     component_pass,
     configuration_pass,
     deployment_pass,
+    revision_pass,
 )
 from fairlead.contracts.plans.decide.applications.deployments import DeploymentSeen, of_deployment
+from fairlead.contracts.plans.decide.applications.planned import PlannedSeen
+from fairlead.contracts.plans.decide.applications.revision_rollouts import RolloutSeen, of_rollout
 from fairlead.contracts.plans.decide.applications.seen import FamilySeen
+from fairlead.contracts.plans.decide.seen import RolloutObject
 from fairlead.contracts.plans.explain import explained
 from fairlead.contracts.plans.kinds import (
     APPLICATION_DEPLOYMENTS,
@@ -30,6 +35,8 @@ from fairlead.contracts.plans.kinds import (
     CONFIGURATIONS,
     EVENT_SOURCE,
     PART,
+    ROLLOUTS,
+    WorkloadReference,
 )
 from fairlead.contracts.plans.metrics import PlanSeries
 from fairlead.contracts.plans.settings import PlanSettings
@@ -51,12 +58,34 @@ NAMES = {
     COMPONENTS: f"{PART}-components",
     CONFIGURATIONS: f"{PART}-configurations",
     APPLICATION_DEPLOYMENTS: f"{PART}-deployments",
+    ROLLOUTS: f"{PART}-rollouts",
 }
 """Of the controllers."""
 DECIDERS: dict[Resource, Decide[FamilySeen]] = {
     APPLICATIONS: application_pass.decide,
     COMPONENTS: component_pass.decide,
     CONFIGURATIONS: configuration_pass.decide,
+}
+
+
+class Planned(Struct, frozen=True):
+    """A kind of rollouts whose workloads are named by something else."""
+
+    seen: type[PlannedSeen]
+    decide: Decide[Any]
+    rollout_of: Callable[[StoredObject], RolloutObject]
+    workloads: Callable[[StoredObject], tuple[WorkloadReference, ...]]
+    """Those that are known by now."""
+    wakes: Callable[[WatchedApplications, Wake], None]
+
+
+PLANNED: dict[Resource, Planned] = {
+    APPLICATION_DEPLOYMENTS: Planned(
+        DeploymentSeen, deployment_pass.decide, of_deployment, named_workloads, WatchedApplications.wake_deployments
+    ),
+    ROLLOUTS: Planned(
+        RolloutSeen, revision_pass.decide, of_rollout, located_workloads, WatchedApplications.wake_rollouts
+    ),
 }
 
 
@@ -99,7 +128,11 @@ class _Kind:
 
 
 def controllers(
-    caches: Caches, workloads: Mapping[str, WatchedWorkloads], settings: PlanSettings, series: PlanSeries, sink: Sink
+    caches: Caches,
+    workloads: Mapping[str, WatchedWorkloads],
+    settings: PlanSettings,
+    series: Callable[[str], PlanSeries],
+    sink: Sink,
 ) -> tuple[Controller[Any], ...]:
     """For the namespaces of these workloads; the empty one means all."""
     watched = {namespace: WatchedApplications(caches, namespace, each) for namespace, each in workloads.items()}
@@ -110,7 +143,7 @@ def controllers(
     }
     return (
         *(_family(_Kind(watched, resource), wake, settings) for resource, wake in wakes.items()),
-        _deployments(_Kind(watched, APPLICATION_DEPLOYMENTS), settings, series, sink),
+        *(_planned(_Kind(watched, each), settings, series(each.kind), sink) for each in PLANNED),
     )
 
 
@@ -154,31 +187,33 @@ def _version(item: StoredObject) -> str:
     return f"{item.metadata.uid}@{item.metadata.resource_version}"
 
 
-def _deployments(kind: _Kind, settings: PlanSettings, series: PlanSeries, sink: Sink) -> Controller[DeploymentSeen]:
-    def gather(key: RolloutKey, answers: Answers) -> DeploymentSeen | None:
+def _planned(kind: _Kind, settings: PlanSettings, series: PlanSeries, sink: Sink) -> Controller[PlannedSeen]:
+    planned = PLANNED[kind.resource]
+
+    def gather(key: RolloutKey, answers: Answers) -> PlannedSeen | None:
         found = kind.get(key)
         if found is None:
             return None
-        trait = gathering.snapshot(of_deployment(found), kind.of(key).workloads, settings, answers)
-        return DeploymentSeen(object=found, trait=trait)
+        trait = gathering.snapshot(planned.rollout_of(found), kind.of(key).workloads, settings, answers)
+        return planned.seen(object=found, trait=trait)
 
     def informers(key: RolloutKey) -> Mapping[Resource, Informer[Named]]:
         found = kind.get(key)
         if found is None:
             return kind.read_by(key)
-        return {**kind.read_by(key), **kind.of(key).workloads.informers(named_workloads(found))}
+        return {**kind.read_by(key), **kind.of(key).workloads.informers(planned.workloads(found))}
 
     return Controller(
         name=NAMES[kind.resource],
         noun=kind.resource.kind.lower(),
         informers=(),
-        subscribe=kind.subscribe(WatchedApplications.wake_deployments),
+        subscribe=kind.subscribe(planned.wakes),
         watched=informers,
         scopes=kind.scopes,
         rollouts=kind.rollouts,
         gather=gather,
         versions=lambda seen: gathering.versions(seen.trait),
-        decide=deployment_pass.decide,
+        decide=planned.decide,
         guards=lambda seen: gathering.subject(seen.trait),
         say=lambda _seen, decision, _now: said(decision, REASONS),
         writes=frozenset(DEPLOYMENT_WRITES),

@@ -8,7 +8,7 @@ from __future__ import annotations
 from datetime import datetime
 from typing import Any
 
-from msgspec import Struct
+from msgspec import Struct, field
 
 from fairlead.contracts.plans.kinds import Json, RolloutPlan, TraitMeta, WorkloadReference
 
@@ -199,6 +199,22 @@ class DeploymentNames(Struct, frozen=True, rename="camel"):
     last_source_application_name: str = ""
     target_app_config: str = ""
     source_app_config: str = ""
+
+
+class RolloutSpec(Struct, frozen=True, rename="camel"):
+    """Section 2.18."""
+
+    target_revision_name: str = ""
+    source_revision_name: str = ""
+    component_name: str = ""
+    rollout_plan: RolloutPlan = RolloutPlan()
+
+
+class RevisionNames(Struct, frozen=True, rename="camel"):
+    """What the status of a Rollout holds beside that of every rollout."""
+
+    last_target_revision: str = ""
+    last_source_revision: str = field(default="", name="LastSourceRevision")
 
 
 class Adjustments(Struct, frozen=True):

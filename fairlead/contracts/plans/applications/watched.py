@@ -6,7 +6,8 @@ cluster that does not serve them has none of them.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
+from functools import partial
 from typing import Any
 
 from fairlead.contracts.plans.applications.kinds import (
@@ -16,6 +17,8 @@ from fairlead.contracts.plans.applications.kinds import (
     StoredObject,
 )
 from fairlead.contracts.plans.decide.applications.deployments import is_application, of_deployment
+from fairlead.contracts.plans.decide.applications.revision_rollouts import of_rollout
+from fairlead.contracts.plans.decide.component_revisions import is_revision
 from fairlead.contracts.plans.decide.facts import workloads_of
 from fairlead.contracts.plans.decide.reading import read
 from fairlead.contracts.plans.decide.seen import of_trait
@@ -26,6 +29,7 @@ from fairlead.contracts.plans.kinds import (
     COMPONENTS,
     CONFIGURATIONS,
     ROLLOUT_TRAITS,
+    ROLLOUTS,
     RolloutTrait,
     WorkloadReference,
 )
@@ -60,7 +64,15 @@ def _components_of_configuration(item: StoredObject) -> Iterator[str]:
 
 
 def _workloads_of_deployment(item: StoredObject) -> Iterator[str]:
-    for each in named_workloads(item):
+    yield from _places(item, named_workloads(item))
+
+
+def _workloads_of_rollout(item: StoredObject) -> Iterator[str]:
+    yield from _places(item, located_workloads(item))
+
+
+def _places(item: StoredObject, workloads: Iterable[WorkloadReference]) -> Iterator[str]:
+    for each in workloads:
         yield "/".join(place_of(item.metadata.namespace, each))
 
 
@@ -81,6 +93,11 @@ def named_workloads(deployment: StoredObject) -> tuple[WorkloadReference, ...]:
     return tuple(each for each in workloads_of(of_deployment(deployment)).all if not is_application(each))
 
 
+def located_workloads(rollout: StoredObject) -> tuple[WorkloadReference, ...]:
+    """The same of a Rollout, whose revisions stand for them."""
+    return tuple(each for each in workloads_of(of_rollout(rollout)).all if not is_revision(each))
+
+
 _INDEXES: dict[Resource, dict[str, Index[StoredObject]]] = {
     APPLICATIONS: {},
     COMPONENTS: {},
@@ -90,6 +107,7 @@ _INDEXES: dict[Resource, dict[str, Index[StoredObject]]] = {
         COMPONENT_NAMES: _components_of_configuration,
     },
     APPLICATION_DEPLOYMENTS: {WORKLOADS: _workloads_of_deployment, APPLICATION_NAMES: _applications_of_deployment},
+    ROLLOUTS: {WORKLOADS: _workloads_of_rollout},
 }
 
 
@@ -102,7 +120,8 @@ class WatchedApplications:
         }
         self.traits: Informer[RolloutTrait] = caches.informer(ROLLOUT_TRAITS, RolloutTrait, namespace=namespace)
         self.of[CONFIGURATIONS].subscribe(self._want_of_configuration)
-        self.of[APPLICATION_DEPLOYMENTS].subscribe(self._want_of_deployment)
+        self.of[APPLICATION_DEPLOYMENTS].subscribe(partial(self._want_of, named_workloads))
+        self.of[ROLLOUTS].subscribe(partial(self._want_of, located_workloads))
 
     def _want_of_configuration(self, change: Change[StoredObject]) -> None:
         if change.new is not None:
@@ -110,9 +129,11 @@ class WatchedApplications:
             for each in status.workloads:
                 self.workloads.want(each.workload_ref)
 
-    def _want_of_deployment(self, change: Change[StoredObject]) -> None:
+    def _want_of(
+        self, named: Callable[[StoredObject], tuple[WorkloadReference, ...]], change: Change[StoredObject]
+    ) -> None:
         if change.new is not None:
-            for each in named_workloads(change.new):
+            for each in named(change.new):
                 self.workloads.want(each)
 
     # Who is concerned.
@@ -173,9 +194,16 @@ class WatchedApplications:
 
         self.of[CONFIGURATIONS].subscribe(itself_and_others)
         self.of[COMPONENTS].subscribe(component_changed)
+
         self.of[APPLICATION_DEPLOYMENTS].subscribe(deployment_changed)
+        self.of[ROLLOUTS].subscribe(partial(self._rollout_changed, wake))
         self.traits.subscribe(trait_changed)
         self.workloads.subscribe(workload_changed)
+
+    def _rollout_changed(self, wake: Wake, change: Change[StoredObject]) -> None:
+        """Configurations have its workloads back once it has ended."""
+        for place in _workloads_of_rollout(newest(change)):
+            _all(self.of[CONFIGURATIONS].store.by(WORKLOADS, place), wake, change.initial)
 
     def wake_deployments(self, wake: Wake) -> None:
         self._itself(APPLICATION_DEPLOYMENTS, wake)
@@ -195,6 +223,11 @@ class WatchedApplications:
         self.of[APPLICATIONS].subscribe(application_changed)
         self.of[CONFIGURATIONS].subscribe(configuration_changed)
         self.workloads.subscribe(workload_changed)
+
+    def wake_rollouts(self, wake: Wake) -> None:
+        self._itself(ROLLOUTS, wake)
+        store = self.of[ROLLOUTS].store
+        self.workloads.subscribe(lambda place, initial: _all(store.by(WORKLOADS, "/".join(place)), wake, initial))
 
     def _itself(self, resource: Resource, wake: Wake) -> None:
         self.of[resource].subscribe(lambda change: wake(_key(newest(change)), change.initial))

@@ -17,9 +17,13 @@ SOON = timedelta(milliseconds=200)
 
 
 def decide(seen: TraitSeen, now: datetime) -> Outcome:
+    found = whole(seen, now)
+    return trait_pass.decide(found, now) if isinstance(found, TraitSeen) else found
+
+
+def whole(seen: TraitSeen, now: datetime) -> TraitSeen | Outcome:
+    """With all that a pass reads; else what is to be asked, or how long to wait."""
     match completed(seen):
-        case TraitSeen() as whole:
-            return trait_pass.decide(whole, now)
         case Decision(_, Hold(Reason.CACHE_BEHIND)) as waiting:
             return replace(waiting, verdict=replace(waiting.verdict, again=now + SOON))
         case other:

@@ -8,7 +8,7 @@ from __future__ import annotations
 from fairlead.contracts.plans.install import application_definitions, helper_definitions
 from fairlead.contracts.plans.install.schema import plan, status, trait_spec
 from fairlead.contracts.plans.install.whole import AGE, OAM, whole
-from fairlead.contracts.plans.kinds import APPLICATION_DEPLOYMENTS, ROLLOUT_TRAITS, Json
+from fairlead.contracts.plans.kinds import APPLICATION_DEPLOYMENTS, ROLLOUT_TRAITS, ROLLOUTS, Json
 from fairlead.core.schema_parts import TEXT, definition, described, object_of
 
 COLUMNS: tuple[Json, ...] = (
@@ -26,6 +26,7 @@ def definitions() -> tuple[Json, ...]:
     return (
         rollout_traits(),
         application_deployments(),
+        rollouts(),
         *application_definitions.definitions(),
         *helper_definitions.definitions(),
     )
@@ -34,6 +35,25 @@ def definitions() -> tuple[Json, ...]:
 def rollout_traits() -> Json:
     about = "A change of one workload that reaches its pods in batches."
     return definition(ROLLOUT_TRAITS, whole(about, trait_spec(), status()), {"status": {}}, COLUMNS)
+
+
+def rollouts() -> Json:
+    about = "The change from one revision of a component to another, whose workload is made for it."
+    spec = object_of(
+        "What is wanted.",
+        ("targetRevisionName", "rolloutPlan"),
+        targetRevisionName=described(TEXT, "The component revision to go to, a ControllerRevision of this namespace."),
+        sourceRevisionName=described(
+            TEXT, "The component revision to come from; absent: the one that the last attempt went to."
+        ),
+        componentName=described(TEXT, "The component that both are revisions of; absent: that of the target."),
+        rolloutPlan=plan("How the change reaches the pods."),
+    )
+    names = {
+        "lastTargetRevision": described(TEXT, "The revision that the present attempt goes to."),
+        "LastSourceRevision": described(TEXT, "The revision that the present attempt comes from."),
+    }
+    return definition(ROLLOUTS, whole(about, spec, status(**names)), {"status": {}}, COLUMNS)
 
 
 def application_deployments() -> Json:

@@ -20,6 +20,8 @@ from fairlead.contracts.plans.applications.kinds import (
     ConfigurationStatus,
     DeploymentNames,
     DeploymentSpec,
+    RevisionNames,
+    RolloutSpec,
     TraitDefinitionSpec,
     WorkloadDefinitionSpec,
 )
@@ -30,7 +32,7 @@ Tree = dict[str, Any]
 THEIRS: dict[str, Tree] = json.loads((Path(__file__).parent / "upstream_fields.json").read_text(encoding="utf-8"))
 OURS = {each["metadata"]["name"]: each for each in definitions()}
 KEEPS = "x-kubernetes-preserve-unknown-fields"
-ROLLOUTS = ("rollouttraits.standard.oam.dev", "applicationdeployments.core.oam.dev")
+ROLLOUTS = ("rollouttraits.standard.oam.dev", "applicationdeployments.core.oam.dev", "rollouts.standard.oam.dev")
 
 
 def version_of(name: str) -> Tree:
@@ -58,6 +60,7 @@ def test_the_kinds_are_those_of_the_contract() -> None:
     assert shown == {
         "rollouttraits.standard.oam.dev": ("v1alpha1", "RolloutTrait", [], []),
         "applicationdeployments.core.oam.dev": ("v1alpha2", "ApplicationDeployment", [], ["oam"]),
+        "rollouts.standard.oam.dev": ("v1alpha1", "Rollout", [], []),
         "applications.core.oam.dev": ("v1alpha2", "Application", [], ["oam"]),
         "components.core.oam.dev": ("v1alpha2", "Component", [], ["oam"]),
         "applicationconfigurations.core.oam.dev": ("v1alpha2", "ApplicationConfiguration", ["appconfig"], ["oam"]),
@@ -145,6 +148,8 @@ def type_of(schema: Tree) -> str:
     [
         ("applicationdeployments.core.oam.dev", ".spec", DeploymentSpec),
         ("applicationdeployments.core.oam.dev", ".status", DeploymentNames),
+        ("rollouts.standard.oam.dev", ".spec", RolloutSpec),
+        ("rollouts.standard.oam.dev", ".status", RevisionNames),
         ("applications.core.oam.dev", ".spec", ApplicationSpec),
         ("applications.core.oam.dev", ".status", ApplicationStatus),
         ("components.core.oam.dev", ".spec", ComponentSpec),

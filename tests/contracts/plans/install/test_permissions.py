@@ -6,10 +6,12 @@ from fairlead.contracts.plans.install.objects import objects
 from fairlead.contracts.plans.install.values import CHART, Values
 from fairlead.contracts.plans.webhooks import (
     DEFAULT_DEPLOYMENT,
+    DEFAULT_ROLLOUT,
     DEFAULT_TRAIT,
     VALIDATE_APPLICATION,
     VALIDATE_CONFIGURATION,
     VALIDATE_DEPLOYMENT,
+    VALIDATE_ROLLOUT,
     VALIDATE_TRAIT,
 )
 from fairlead.engine.charts import Object, data_of
@@ -18,6 +20,7 @@ CRUD = {"create", "delete", "get", "list", "patch", "update", "watch"}
 ROUTES = {"get", "list", "patch", "update", "watch"}
 OURS = {
     ("standard.oam.dev", "rollouttraits"),
+    ("standard.oam.dev", "rollouts"),
     ("standard.oam.dev", "metrictemplates"),
     ("standard.oam.dev", "alertproviders"),
     ("core.oam.dev", "applicationdeployments"),
@@ -134,8 +137,10 @@ def test_what_is_judged_is_registered() -> None:
     mutating, validating = "MutatingWebhookConfiguration", "ValidatingWebhookConfiguration"
     assert registered == {
         (mutating, DEFAULT_TRAIT, "rollouttraits"),
+        (mutating, DEFAULT_ROLLOUT, "rollouts"),
         (mutating, DEFAULT_DEPLOYMENT, "applicationdeployments"),
         (validating, VALIDATE_TRAIT, "rollouttraits"),
+        (validating, VALIDATE_ROLLOUT, "rollouts"),
         (validating, VALIDATE_DEPLOYMENT, "applicationdeployments"),
         (validating, VALIDATE_APPLICATION, "applications"),
         (validating, VALIDATE_CONFIGURATION, "applicationconfigurations"),

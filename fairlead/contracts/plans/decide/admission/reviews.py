@@ -12,7 +12,7 @@ from datetime import datetime
 import msgspec
 from msgspec import Raw, Struct
 
-from fairlead.contracts.plans.decide.admission import applications, deployments, updates, validation
+from fairlead.contracts.plans.decide.admission import applications, deployments, rollouts, updates, validation
 from fairlead.contracts.plans.decide.admission.defaulting import defaulted
 from fairlead.contracts.plans.decide.applications.asking import Unanswered, settled
 from fairlead.contracts.plans.kinds import (
@@ -20,6 +20,7 @@ from fairlead.contracts.plans.kinds import (
     APPLICATIONS,
     CONFIGURATIONS,
     ROLLOUT_TRAITS,
+    ROLLOUTS,
     Json,
 )
 from fairlead.contracts.plans.settings import PlanSettings
@@ -79,6 +80,14 @@ def validate_trait(seen: ReviewSnapshot, _now: datetime) -> Admit:
     if given.old is not None:
         wrong += updates.trait_refusals(given.new, given.old)
     return _judged(ROLLOUT_TRAITS, seen.review, wrong)
+
+
+def validate_rollout(seen: ReviewSnapshot, _now: datetime) -> Admit:
+    """The same of a Rollout, which names revisions."""
+    given = _objects(seen.review)
+    if isinstance(given, Admit) or given.passes:
+        return given if isinstance(given, Admit) else ALLOWED
+    return _judged(ROLLOUTS, seen.review, rollouts.refusals(given.new, given.old))
 
 
 def validate_deployment(seen: ReviewSnapshot, _now: datetime) -> Admit | Need:

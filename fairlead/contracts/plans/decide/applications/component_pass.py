@@ -6,7 +6,7 @@ from collections.abc import Iterable, Iterator
 from datetime import datetime
 
 from fairlead.contracts.plans.applications.kinds import ComponentStatus, LatestComponentRevision
-from fairlead.contracts.plans.decide.applications.asking import Flow, list_all, outcome
+from fairlead.contracts.plans.decide.applications.asking import Flow, list_many, outcome
 from fairlead.contracts.plans.decide.applications.foreign_kinds import foreign_kind, left_alone
 from fairlead.contracts.plans.decide.applications.revisions import (
     ComponentRevision,
@@ -18,8 +18,9 @@ from fairlead.contracts.plans.decide.applications.revisions import (
 from fairlead.contracts.plans.decide.applications.seen import FamilySeen
 from fairlead.contracts.plans.decide.applications.trees import Tree, at, mapping
 from fairlead.contracts.plans.decide.applications.writes import created, deleted, reported
-from fairlead.contracts.plans.kinds import CONFIGURATIONS, ROLLOUT_TRAITS
+from fairlead.contracts.plans.kinds import CONFIGURATIONS, ROLLOUT_TRAITS, ROLLOUTS
 from fairlead.core.act import AnyWrite, Does
+from fairlead.core.ask import Listing
 from fairlead.core.decision import Decision, Hold, Move, Outcome
 from fairlead.core.reason import Reason
 from kubeloop.objects.apps import CONTROLLER_REVISIONS
@@ -95,9 +96,9 @@ def _surplus(seen: FamilySeen, kept: tuple[ComponentRevision, ...]) -> Flow[tupl
     over = len(kept) - max(1, seen.settings.revision_limit)
     if over <= 0:
         return ()
-    configurations = yield from list_all(CONFIGURATIONS, seen.namespace)
-    rollouts = yield from list_all(ROLLOUT_TRAITS, seen.namespace)
-    used = {*_named(configurations), *_referenced(rollouts)}
+    kinds = (CONFIGURATIONS, ROLLOUT_TRAITS, ROLLOUTS)
+    configurations, traits, rollouts = yield from list_many(Listing(each, seen.namespace) for each in kinds)
+    used = {*_named(configurations), *_referenced(traits), *_rolled(rollouts)}
     return tuple(each for each in kept[:-1] if each.name not in used)[:over]
 
 
@@ -115,6 +116,12 @@ def _referenced(rollouts: Iterable[Tree]) -> Iterator[str]:
     for each in rollouts:
         references = [at(each.tree, "spec.targetRef"), *_entries(at(each.tree, "spec.sourceRef"))]
         yield from (str(one.get("name")) for one in map(mapping, references) if one.get("kind") == "ControllerRevision")
+
+
+def _rolled(rollouts: Iterable[Tree]) -> Iterator[str]:
+    paths = ("spec.targetRevisionName", "spec.sourceRevisionName")
+    recorded = ("status.lastTargetRevision", "status.LastSourceRevision")
+    yield from (str(at(each.tree, path)) for each in rollouts for path in (*paths, *recorded))
 
 
 def _entries(found: object) -> list[object]:

@@ -43,7 +43,7 @@ from fairlead.contracts.plans.decide.applications.emission import Emitter
 from fairlead.contracts.plans.decide.applications.emitted_traits import emitted_of, trait_of
 from fairlead.contracts.plans.decide.applications.emitted_workloads import Emitted, Scene, set_aside, workload_of
 from fairlead.contracts.plans.decide.applications.foreign_kinds import foreign_kind, left_alone
-from fairlead.contracts.plans.decide.applications.naming import Rollouts
+from fairlead.contracts.plans.decide.applications.naming import ROLLOUT_KINDS, Rollouts
 from fairlead.contracts.plans.decide.applications.seen import FamilySeen
 from fairlead.contracts.plans.decide.applications.state_conditions import with_condition
 from fairlead.contracts.plans.decide.applications.traffic_services import service_of, sides, workload_trees
@@ -52,12 +52,10 @@ from fairlead.contracts.plans.decide.applications.writes import deleted, reporte
 from fairlead.contracts.plans.decide.reading import read
 from fairlead.contracts.plans.kinds import (
     APPLICATION,
-    APPLICATION_DEPLOYMENTS,
     CONFIGURATION_ROLLOUT,
     CONFIGURATIONS,
     CREATING,
     INACTIVE,
-    ROLLOUT_TRAITS,
     WorkloadReference,
 )
 from fairlead.core.act import AnyWrite
@@ -176,9 +174,9 @@ def _emitted(given: _Given, parts: tuple[Part, ...]) -> Flow[Decision]:
 def _scene(given: _Given) -> Flow[Scene | None]:
     """None where the configuration is no longer what was seen of it: what is read live would not go with it."""
     seen = given.seen
-    kinds = (ROLLOUT_TRAITS, APPLICATION_DEPLOYMENTS, CONFIGURATIONS)
-    traits, deployments, others = yield from list_many(Listing(each, seen.namespace) for each in kinds)
-    rollouts = Rollouts((*traits, *deployments))
+    kinds = (CONFIGURATIONS, *ROLLOUT_KINDS)
+    others, *found = yield from list_many(Listing(each, seen.namespace) for each in kinds)
+    rollouts = Rollouts(tuple(each for listed in found for each in listed))
     if not any(each.uid == seen.uid and each.version == seen.reported.version for each in others):
         return None
     family = frozenset(each.tree.uid for each in given.before)

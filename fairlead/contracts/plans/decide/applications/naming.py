@@ -9,18 +9,20 @@ from msgspec import Struct
 from fairlead.contracts.plans.decide.applications.trees import Tree, at, mapping
 from fairlead.contracts.plans.kinds import (
     APPLICATION_DEPLOYMENTS,
-    CORE_GROUP,
     DELETING,
     FAILED,
     FAILING,
-    STANDARD_GROUP,
+    ROLLOUT_TRAITS,
+    ROLLOUTS,
     TERMINAL,
     VERIFYING,
     Json,
     WorkloadReference,
 )
 
-_ROLLOUT_KINDS = {(STANDARD_GROUP, "RolloutTrait"), (CORE_GROUP, "ApplicationDeployment")}
+ROLLOUT_KINDS = (ROLLOUT_TRAITS, APPLICATION_DEPLOYMENTS, ROLLOUTS)
+"""Whatever holds a plan and claims workloads."""
+_CLAIMING = {(each.group, each.kind) for each in ROLLOUT_KINDS}
 _ONE = ("spec.targetRef", "status.lastTargetRef")
 _MANY = ("spec.sourceRef", "status.lastSourceRef", "status.carried.refs")
 
@@ -92,7 +94,7 @@ def claimant(owners: Iterable[Json]) -> Json | None:
     """The rollout that controls a workload with these owners."""
     for each in owners:
         group = str(each.get("apiVersion", "")).rpartition("/")[0]
-        if each.get("controller") is True and (group, each.get("kind")) in _ROLLOUT_KINDS:
+        if each.get("controller") is True and (group, each.get("kind")) in _CLAIMING:
             return each
     return None
 

@@ -17,6 +17,7 @@ from fairlead.contracts.plans.kinds import (
     DELETING,
     FAILING,
     ROLLOUT_TRAITS,
+    ROLLOUTS,
     TERMINAL,
     RolloutPlan,
     RolloutStatus,
@@ -28,7 +29,7 @@ from fairlead.core.field_managers import ManagedFields, manifest_managers
 from fairlead.core.verb import Absent, Refused, Tree, VerbRequest, VerbWrite
 from kubeloop.objects.meta import Ref, Resource
 
-RESOURCES = (ROLLOUT_TRAITS, APPLICATION_DEPLOYMENTS)
+RESOURCES = (ROLLOUT_TRAITS, APPLICATION_DEPLOYMENTS, ROLLOUTS)
 """In the order in which a name is looked for."""
 PLAN = ("spec", "rolloutPlan")
 GIVING_UP = frozenset({FAILING, ABANDONED, DELETING})

@@ -6,6 +6,7 @@ from datetime import datetime
 
 from msgspec import Struct
 
+from fairlead.contracts.plans.applications.kinds import RevisionNames
 from fairlead.contracts.plans.decide import states
 from fairlead.contracts.plans.decide.facts import BUILT_IN
 from fairlead.contracts.plans.decide.reading import read
@@ -14,13 +15,14 @@ from fairlead.contracts.plans.decide.verbs.gates import shown as gate_lines
 from fairlead.contracts.plans.decide.verbs.targets import Target, target_named
 from fairlead.contracts.plans.decide.workloads.kind_table import kind_of
 from fairlead.contracts.plans.decide.workloads.live import Kind, Style
-from fairlead.contracts.plans.kinds import ABANDONED, ROLLOUT_TRAITS, SUCCEEDED, WorkloadReference
+from fairlead.contracts.plans.kinds import ABANDONED, ROLLOUT_TRAITS, ROLLOUTS, SUCCEEDED, WorkloadReference
 from fairlead.contracts.plans.verb_options import FULL, TO_SOURCE
 from fairlead.core.ask import Answers, Ask, Bad, Need, Read
 from fairlead.core.verb import Nothing, Refused, Tree, VerbAnswer, VerbPlan, VerbRequest, follow
 from kubeloop.objects.meta import Ref
 
 APPLICATIONS = ("targetApplicationName", "sourceApplicationName")
+REVISIONS = ("targetRevisionName", "sourceRevisionName")
 
 
 class Exchange(Struct, frozen=True):
@@ -42,7 +44,13 @@ def undo(request: VerbRequest, answers: Answers, _: datetime) -> VerbAnswer | Ne
         return Refused(f"nothing of {target.name} is rolled yet: change its spec instead")
     if states.is_reverted(target.status):
         return Nothing(f"{target.name} is reverted already: `fairlead explain {target.place}` shows its workloads")
-    found = _workloads(target, request, answers) if target.resource == ROLLOUT_TRAITS else _applications(target)
+    match target.resource:
+        case resource if resource == ROLLOUT_TRAITS:
+            found: Exchange | Refused | Need = _workloads(target, request, answers)
+        case resource if resource == ROLLOUTS:
+            found = _revisions(target)
+        case _:
+            found = _applications(target)
     return _planned(target, found, request) if isinstance(found, Exchange) else found
 
 
@@ -175,6 +183,16 @@ def _applications(target: Target) -> Exchange | Refused:
         return Refused(f"{target.name} deploys its first application and has no source to go back to")
     lines = (f"spec.{APPLICATIONS[0]}: {ours} -> {theirs}", f"spec.{APPLICATIONS[1]}: {theirs} -> {ours}")
     return Exchange(f"the Application {theirs}", dict(zip(APPLICATIONS, (theirs, ours), strict=True)), lines)
+
+
+def _revisions(target: Target) -> Exchange | Refused:
+    """The source may be one that nobody named; its workload may be gone, and is made again."""
+    names, _ = read(RevisionNames, target.stored.status, "status")
+    ours, theirs = str(target.tree.get(REVISIONS[0]) or ""), names.last_source_revision
+    if not theirs:
+        return Refused(f"{target.name} brought the first revision and has no source to go back to")
+    lines = (f"spec.{REVISIONS[0]}: {ours} -> {theirs}", f"spec.{REVISIONS[1]}: -> {ours}")
+    return Exchange(f"the revision {theirs}", dict(zip(REVISIONS, (theirs, ours), strict=True)), lines)
 
 
 def _shown(reference: WorkloadReference) -> str:

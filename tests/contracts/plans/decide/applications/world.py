@@ -20,10 +20,12 @@ from fairlead.contracts.plans.decide.applications import (
     component_pass,
     configuration_pass,
     deployment_pass,
+    revision_pass,
 )
 from fairlead.contracts.plans.decide.applications.conflicts import selects
 from fairlead.contracts.plans.decide.applications.deployments import DeploymentSeen, of_deployment
 from fairlead.contracts.plans.decide.applications.foreign_kinds import DEFINITIONS
+from fairlead.contracts.plans.decide.applications.revision_rollouts import RolloutSeen, of_rollout
 from fairlead.contracts.plans.decide.applications.seen import FamilySeen
 from fairlead.contracts.plans.decide.seen import LiveObject, RolloutObject, TraitSeen, of_trait
 from fairlead.contracts.plans.kinds import (
@@ -35,6 +37,7 @@ from fairlead.contracts.plans.kinds import (
     CONFIGURATIONS,
     DAEMON_SETS,
     ROLLOUT_TRAITS,
+    ROLLOUTS,
     TRAIT_DEFINITIONS,
     WORKLOAD_DEFINITIONS,
     Json,
@@ -59,6 +62,7 @@ SERVED = (
     WORKLOAD_DEFINITIONS,
     TRAIT_DEFINITIONS,
     ROLLOUT_TRAITS,
+    ROLLOUTS,
     CONTROLLER_REVISIONS,
     DEPLOYMENTS,
     STATEFULSETS,
@@ -174,7 +178,7 @@ class World:
 
     def round(self) -> None:
         """One pass over every object."""
-        for resource in (APPLICATIONS, COMPONENTS, CONFIGURATIONS, ROLLOUT_TRAITS, APPLICATION_DEPLOYMENTS):
+        for resource in (APPLICATIONS, COMPONENTS, CONFIGURATIONS, ROLLOUT_TRAITS, APPLICATION_DEPLOYMENTS, ROLLOUTS):
             for name in self.names(resource):
                 if self.has(resource, name):
                     self.run(resource, name)
@@ -204,6 +208,9 @@ class World:
         if resource == APPLICATION_DEPLOYMENTS:
             seen_trait = self._trait_seen(of_deployment(stored), answers)
             return deployment_pass.decide(DeploymentSeen(object=stored, trait=seen_trait), self.now)
+        if resource == ROLLOUTS:
+            seen_trait = self._trait_seen(of_rollout(stored), answers)
+            return revision_pass.decide(RolloutSeen(object=stored, trait=seen_trait), self.now)
         seen = FamilySeen(resource=resource, object=stored, settings=self.settings, answers=answers)
         passes: dict[Resource, Callable[[FamilySeen, datetime], Outcome]] = {
             APPLICATIONS: application_pass.decide,
