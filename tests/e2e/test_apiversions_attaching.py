@@ -14,9 +14,11 @@ from fairlead.contracts.apiversions.attach_map import map_name
 from fairlead.contracts.apiversions.kinds import CA_MANAGER, CONVERTIBLE, MANAGER
 from fairlead.engine.decide.owned_definitions import BUNDLE, owns
 from fairlead.engine.decide.registration import Tree
+from kubeloop.client import Client
+from kubeloop.errors import TransportError
 from kubeloop.objects.core import CONFIGMAPS
 from kubeloop.request import MERGE_PATCH, Request, path_of
-from kubesim.faults import Fault
+from kubesim.faults import Fault, Faulty
 from tests.e2e.api_commands import api
 from tests.e2e.clusters import Site, everywhere
 from tests.e2e.converting import patched
@@ -150,6 +152,7 @@ async def test_union_schemas_let_a_crd_do_without_while_both_versions_are_served
     assert await _is_detached(kind)
     relabelled = await site.until(lambda: _read_whole(kind), every=0.1)
     assert relabelled["spec"]["paint"] == {"colour": "red", "finish": "matt"}, "nothing is pruned in the other version"
+    assert await site.get(CONFIGMAPS, map_name(kind.name)) is None
 
 
 @everywhere(controllers=False, on=("sim",))
@@ -174,6 +177,33 @@ async def test_what_was_written_in_the_old_version_while_nobody_converted_is_nam
     assert f"1 of 5 objects have fields of another version, or nobody can tell: {site.namespace}/odd" in refused.err
     assert agreed.code == 0, agreed.err
     assert (await kind.live("converted", "v1"))["spec"]["colour"] == "blue"
+
+
+@everywhere(controllers=False, on=("sim",))
+async def test_a_crd_that_could_not_be_written_keeps_its_rules_and_its_converter_until_it_is_detached_again(
+    site: Site, tmp_path: Path
+) -> None:
+    kind = await defined(site)
+    replicas = Replicas(site)
+    await replicas.begin()
+    await replicas.add()
+    home = ("--operator-namespace", site.namespace)
+    await api(site.client, "attach", kind.name, "--rules", written(kind.rules(), tmp_path), *home)
+
+    def dying(request: Request, _: int) -> Fault | None:
+        return Fault("timeout") if request.method == "PATCH" and "customresourcedefinitions" in request.path else None
+
+    told = await tellings(site)
+    with pytest.raises(TransportError):
+        await api(Client(Faulty(site.ground.transport("admin"), dying)), "detach", kind.name, "--union", *home)
+    await asyncio.sleep(60)
+    halfway = await is_attached(kind), await told.has("DetachBlocked")
+    again = await api(site.client, "detach", kind.name, "--union", *home)
+
+    assert halfway == (True, False), "nobody asks for it any more, and its rules are not gone"
+    assert again.code == 0, again.err
+    assert await _is_detached(kind)
+    assert await site.get(CONFIGMAPS, map_name(kind.name)) is None
 
 
 async def _three_versions(site: Site) -> tuple[Widgets, Tree]:

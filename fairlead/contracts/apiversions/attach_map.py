@@ -32,8 +32,10 @@ def map_name(crd: str) -> str:
     return f"fairlead-attach-{short_hash(crd)}"
 
 
-async def store(client: Client, namespace: str, rules: Tree, *, anyway: bool, dry_run: bool) -> None:
-    """The rules are in the ConfigMap, with the wish to have the definition attached."""
+async def store(
+    client: Client, namespace: str, rules: Tree, *, anyway: bool, dry_run: bool, attach: bool = True
+) -> None:
+    """The rules are in the ConfigMap, with the wish to have the definition attached, or without it."""
     crd = str(rules["crd"])
     annotations = {ATTACH_ANYWAY: "true"} if anyway else {}
     tree = {
@@ -45,10 +47,24 @@ async def store(client: Client, namespace: str, rules: Tree, *, anyway: bool, dr
             "labels": {RULES_LABEL: "true"},
             "annotations": annotations,
         },
-        "data": {KEY: yaml.safe_dump({**rules, "attach": True}, sort_keys=False, allow_unicode=True)},
+        "data": {KEY: yaml.safe_dump({**rules, "attach": attach}, sort_keys=False, allow_unicode=True)},
     }
     ref = Ref(CONFIGMAPS, namespace, map_name(crd))
     await client.call(_tried(apply(ref, msgspec.json.encode(tree), MANAGER, force=True), dry_run=dry_run))
+
+
+async def stop_asking(client: Client, namespace: str, crd: str, *, dry_run: bool) -> None:
+    """Where there are rules, they no longer ask for the definition to be attached.
+
+    An operator then neither puts the conversion back nor takes it away, so whoever writes the definition is alone.
+    """
+    try:
+        found = await client.read(Ref(CONFIGMAPS, namespace, map_name(crd)), RuleMap)
+    except NotFound:
+        return
+    for source in in_maps([found]):
+        if source.crd == crd:
+            await store(client, namespace, source.tree, anyway=source.anyway, dry_run=dry_run, attach=False)
 
 
 async def remove(client: Client, namespace: str, crd: str, *, dry_run: bool) -> bool:

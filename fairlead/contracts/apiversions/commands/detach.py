@@ -46,13 +46,14 @@ async def _run(called: Invocation) -> int:
         return complain(str(error))
     home = journal_namespace(definition, given.operator_namespace or _home(definition))
     await _check(called, definition, home)
-    removed = await attach_map.remove(called.client, home, given.crd, dry_run=given.dry_run)
+    await attach_map.stop_asking(called.client, home, given.crd, dry_run=given.dry_run)
     try:
         notes = await _written(called, definition)
     except NotFound:
         return complain(f"{given.crd} is not there any more", codes.CHANGED)
     if notes is None:
         return complain(f"{given.crd} is written faster than it can be read: run it again", codes.CHANGED)
+    removed = await attach_map.remove(called.client, home, given.crd, dry_run=given.dry_run)
     if not given.dry_run and not await _stays(called):
         return complain(
             f"the operator has attached {given.crd} again: take its rules out of the files of --conversion-rules",
