@@ -289,7 +289,8 @@ def test_whatever_is_converted_reads_as_the_converted_object(tree: dict[str, Any
 
     if not found.problems:
         assert documents_in(found.text, "") == [to(version, copied(documents_in(text, "")[0]))]
-        assert sorted(_comments(found.text)) == sorted(_comments(text))
+        if not any("#" in line for line in lines):  # a text that has one is taken for a comment below
+            assert sorted(_comments(found.text)) == sorted(_comments(text))
     else:
         assert found.text == text
 
