@@ -11,11 +11,10 @@ from collections.abc import Iterable, Sequence
 from msgspec import Struct
 
 from fairlead.contracts.apiversions.decide.carry_differences import differences
-from fairlead.contracts.apiversions.decide.carry_entries import Entry, Path, read, written
+from fairlead.contracts.apiversions.decide.carry_entries import Entry, Path, readable, written
 from fairlead.contracts.apiversions.decide.convert import Kind, Refused, Version, convert
 from fairlead.contracts.apiversions.decide.pointers import RESERVED, STAR
 from fairlead.contracts.apiversions.decide.trees import Absent, Tree
-from fairlead.contracts.apiversions.kinds import CARRY_PREFIX
 from fairlead.contracts.apiversions.self_test import chance_of, made_up
 from kubeloop.schemas.structural import Node
 
@@ -85,9 +84,8 @@ def _body(tree: Tree) -> Tree:
 
 
 def _entries(tree: Tree, version: str) -> list[Entry]:
-    annotations = tree["metadata"].get("annotations") or {}
-    found = [read(key, value) for key, value in annotations.items() if key.startswith(CARRY_PREFIX)]
-    return [each for each in found if each is not None and each.version == version]
+    found = readable(tree["metadata"].get("annotations") or {})
+    return [each for each in found.values() if each.version == version]
 
 
 def _places(entries: Sequence[Entry], schema: Node) -> set[str]:

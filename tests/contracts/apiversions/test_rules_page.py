@@ -51,8 +51,8 @@ def test_an_operation_does_what_the_page_shows_and_comes_back(title: str) -> Non
     there = convert(old, "v2", kind).tree
 
     assert {key: there[key] for key in shown["v2"]} == shown["v2"]
-    entries = [read(key, value) for key, value in (there["metadata"].get("annotations") or {}).items()]
-    assert [each.place for each in entries if each and each.wanted is not Absent] == shown.get("carried", [])
+    entries = read(there["metadata"].get("annotations") or {}).values()
+    assert [each.place for each in entries if each.wanted is not Absent] == shown.get("carried", [])
     assert convert(there, "v1", kind).tree["spec"] == old["spec"]
 
 

@@ -24,8 +24,8 @@ from kubeloop.unreadable import UNREADABLE
 
 LONGEST_PLAIN = 1024
 """Bytes of a value that is not compressed."""
-LONGEST_UNPACKED = 4 << 20
-"""Bytes that a compressed value may come to: more than an object has."""
+MOST_UNPACKED = 4 << 20
+"""Bytes that the compressed values of an object may come to in all: more than an object has."""
 _PACKED = "z:"
 _FIELDS = frozenset({"v", "p", "w", "g", "a", "o"})
 Segment: TypeAlias = str | Key
@@ -88,26 +88,46 @@ def written(entry: Entry) -> str:
     return _PACKED + base64.b64encode(zlib.compress(text)).decode()
 
 
-def read(name: str, value: Any) -> Entry | None:
-    """None where it is none of ours, or somebody changed it: then it is kept as it is, and counts for nothing."""
-    if not name.startswith(CARRY_PREFIX) or not isinstance(value, str):
-        return None
+class TooMuchCarried(Exception):
+    """Compressed values come to more than any object has: people may write them as well."""
+
+
+def read(annotations: Mapping[str, Any]) -> dict[str, Entry]:
+    """By annotation; what is none of ours, or was changed by somebody, counts for nothing. Raises TooMuchCarried."""
+    found, room = {}, MOST_UNPACKED
+    for name, value in annotations.items():
+        if not name.startswith(CARRY_PREFIX) or not isinstance(value, str):
+            continue
+        try:
+            text, spent = _unpacked(value, room)
+            entry = _entry(msgspec.json.decode(text))
+        except (*UNREADABLE, ValueError, TypeError, KeyError, zlib.error):
+            continue
+        room -= spent
+        if entry.name == name:
+            found[name] = entry
+    return found
+
+
+def readable(annotations: Mapping[str, Any]) -> dict[str, Entry]:
+    """The same for reports: of an object that carries too much nothing can be said."""
     try:
-        tree = msgspec.json.decode(_unpacked(value))
-        entry = _entry(tree)
-    except (*UNREADABLE, ValueError, TypeError, KeyError, zlib.error):
-        return None
-    return entry if entry.name == name else None
+        return read(annotations)
+    except TooMuchCarried:
+        return {}
 
 
-def _unpacked(value: str) -> bytes:
+def _unpacked(value: str, room: int) -> tuple[bytes, int]:
+    """The text, and how much of the room its unpacking took."""
     if not value.startswith(_PACKED):
-        return value.encode()
+        return value.encode(), 0
     unpacking = zlib.decompressobj()
-    data = unpacking.decompress(base64.b64decode(value[len(_PACKED) :], validate=True), LONGEST_UNPACKED)
+    data = unpacking.decompress(base64.b64decode(value[len(_PACKED) :], validate=True), room + 1)
+    if len(data) > room:
+        raise TooMuchCarried
     if not unpacking.eof:
-        raise ValueError("cut short, or too long")
-    return data
+        raise ValueError("cut short")
+    return data, len(data)
 
 
 def _entry(tree: Mapping[str, Any]) -> Entry:

@@ -15,7 +15,7 @@ from msgspec import Struct
 
 from fairlead.contracts.apiversions.decide import pointers
 from fairlead.contracts.apiversions.decide.carry_differences import differences
-from fairlead.contracts.apiversions.decide.carry_entries import Entry, read, written
+from fairlead.contracts.apiversions.decide.carry_entries import MOST_UNPACKED, Entry, TooMuchCarried, read, written
 from fairlead.contracts.apiversions.decide.carry_laying import laid
 from fairlead.contracts.apiversions.decide.completeness import is_complete
 from fairlead.contracts.apiversions.decide.pointers import RESERVED, Pointer
@@ -30,6 +30,10 @@ Way: TypeAlias = Callable[[Tree, Annotations], Tree]
 """A body and the annotations of its object, to the body of the other version; it must not change what it is given.
 
 The root of what comes out is new; what is inside may be shared."""
+
+
+TOO_LARGE = "that an object may carry"
+"""How a refusal ends that is about the size of what is carried."""
 
 
 class Refused(Exception):
@@ -191,12 +195,11 @@ def _gone(body: Tree, annotations: dict[str, str], leg: Leg) -> tuple[Tree, dict
 
 def _carried(annotations: Mapping[str, str], version: str) -> dict[str, Entry]:
     """Those of this version; what cannot be read stays where it is."""
-    found = {}
-    for key, value in annotations.items():
-        entry = read(key, value) if key.startswith(CARRY_PREFIX) else None
-        if entry is not None and entry.version == version:
-            found[key] = entry
-    return found
+    try:
+        found = read(annotations)
+    except TooMuchCarried:
+        raise Refused(f"its annotations carry more than the {MOST_UNPACKED} bytes {TOO_LARGE}") from None
+    return {key: entry for key, entry in found.items() if entry.version == version}
 
 
 def _without_derived(made: Tree, body: Tree, derived: tuple[Pointer, ...]) -> Tree:
@@ -213,7 +216,7 @@ def _check_size(annotations: Mapping[str, Any]) -> None:
     size = sum(len(str(key).encode()) + len(str(value).encode()) for key, value in annotations.items())
     if size > MOST_ANNOTATIONS:
         over = size - MOST_ANNOTATIONS
-        raise Refused(f"its annotations would be {over} bytes over the {MOST_ANNOTATIONS} that the API server takes")
+        raise Refused(f"its annotations would be {over} bytes over the {MOST_ANNOTATIONS} bytes {TOO_LARGE}")
 
 
 def steps_way(steps: tuple[Callable[[Tree], None], ...], opened: Callable[[Tree], Tree]) -> Way:

@@ -9,7 +9,7 @@ from collections.abc import Iterable, Mapping
 
 from msgspec import Struct
 
-from fairlead.contracts.apiversions.decide.carry_entries import read
+from fairlead.contracts.apiversions.decide.carry_entries import readable
 from fairlead.contracts.apiversions.decide.trees import Tree
 from fairlead.contracts.apiversions.kinds import CARRY_PREFIX
 
@@ -41,10 +41,8 @@ def managed_versions(metadata: Tree, group: str) -> set[str]:
 def carried(metadata: Tree) -> dict[str, list[str]]:
     """The annotations with carried leaves, by the version that the leaf is of; unreadable ones are nobody's."""
     found: dict[str, list[str]] = {}
-    for key, value in (metadata.get("annotations") or {}).items():
-        entry = read(key, value) if key.startswith(CARRY_PREFIX) else None
-        if entry is not None:
-            found.setdefault(entry.version, []).append(key)
+    for key, entry in readable(metadata.get("annotations") or {}).items():
+        found.setdefault(entry.version, []).append(key)
     return found
 
 

@@ -10,7 +10,7 @@ import yaml
 from msgspec import Struct
 from msgspec.structs import replace
 
-from fairlead.contracts.apiversions.decide.carry_entries import read
+from fairlead.contracts.apiversions.decide.carry_entries import readable
 from fairlead.contracts.apiversions.decide.convert import Kind, Refused, convert
 from fairlead.contracts.apiversions.decide.trees import Absent, Tree, copied
 from fairlead.contracts.apiversions.kinds import CARRY_PREFIX
@@ -201,8 +201,8 @@ def _uncarried(tree: Tree) -> Tree:
 
 def _carried(tree: Tree, version: str) -> list[str]:
     annotations = (tree.get("metadata") or {}).get("annotations") or {}
-    entries = [read(key, value) for key, value in annotations.items() if key.startswith(CARRY_PREFIX)]
-    mine = [each for each in entries if each is not None and each.version == version and each.wanted is not Absent]
+    entries = readable(annotations).values()
+    mine = [each for each in entries if each.version == version and each.wanted is not Absent]
     return sorted(each.place for each in mine)
 
 

@@ -6,7 +6,9 @@ from typing import Any
 
 import pytest
 
-from fairlead.contracts.apiversions.decide.carry_entries import Entry, Path, written
+from fairlead.contracts.apiversions.decide.carry_entries import MOST_UNPACKED, Entry, Path, readable, written
+from fairlead.contracts.apiversions.decide.convert import Refused
+from fairlead.contracts.apiversions.kinds import MOST_ANNOTATIONS
 from tests.contracts.apiversions.decide.widgets import TEXT, listed, made_of, to, two_versions, widget
 
 
@@ -27,6 +29,31 @@ def test_an_entry_outside_of_the_body_is_kept_and_changes_nothing(path: Path, va
     converted = to("v1", widget("v2", annotations, spec={"replicas": 3}))
 
     assert converted == widget("v1", annotations, spec={"size": 3})
+
+
+def packed(size: int, place: str) -> dict[str, str]:
+    """A leaf that takes few bytes where it is carried, and many when it is unpacked."""
+    entry = Entry("v1", ("spec", place), "x" * size)
+    return {entry.name: written(entry)}
+
+
+def test_what_is_carried_is_unpacked_up_to_a_limit_for_the_whole_object() -> None:
+    half = MOST_UNPACKED // 2 - 1000
+    two, three = (dict(kv for place in "abc"[:count] for kv in packed(half, place).items()) for count in (2, 3))
+    bomb = packed(MOST_UNPACKED * 8, "note")
+
+    assert sum(map(len, three.values())) < MOST_ANNOTATIONS / 10
+    assert to("v1", widget("v2", two, spec={"replicas": 3}))["spec"]["size"] == 3
+    for held in (three, bomb):
+        with pytest.raises(Refused, match=f"carry more than the {MOST_UNPACKED} bytes that an object may carry"):
+            to("v1", widget("v2", held, spec={"replicas": 3}))
+        assert readable(held) == {}
+
+
+def test_a_compressed_value_that_was_cut_short_is_kept_and_changes_nothing() -> None:
+    annotations = {name: value[:90] for name, value in packed(100_000, "note").items()}
+
+    assert to("v1", widget("v2", annotations, spec={"replicas": 3})) == widget("v1", annotations, spec={"size": 3})
 
 
 def boxed(**fields: Any) -> dict[str, Any]:

@@ -10,9 +10,8 @@ from typing import Any
 import msgspec
 from msgspec import Struct
 
-from fairlead.contracts.apiversions.decide.carry_entries import read
+from fairlead.contracts.apiversions.decide.carry_entries import readable
 from fairlead.contracts.apiversions.decide.trees import Tree, same
-from fairlead.contracts.apiversions.kinds import CARRY_PREFIX
 from kubeloop.objects.meta import Ref, Resource
 
 _KEPT = ("labels", "annotations", "finalizers", "ownerReferences")
@@ -106,8 +105,4 @@ def without_carried(tree: Tree, version: str) -> Tree:
 
 def _carried(tree: Tree, version: str) -> set[str]:
     held = tree["metadata"].get("annotations") or {}
-    return {
-        key
-        for key, value in held.items()
-        if key.startswith(CARRY_PREFIX) and (entry := read(key, value)) is not None and entry.version == version
-    }
+    return {key for key, entry in readable(held).items() if entry.version == version}

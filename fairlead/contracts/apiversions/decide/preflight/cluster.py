@@ -7,18 +7,16 @@ from datetime import datetime, timedelta
 
 from msgspec import Struct
 
+from fairlead.contracts.apiversions.decide.convert import TOO_LARGE
 from fairlead.contracts.apiversions.decide.crd_versions import name_of, strategy_of, target_of, versions_of
 from fairlead.contracts.apiversions.decide.lifecycle import Converters
 from fairlead.contracts.apiversions.decide.preflight.definitions import named_still
 from fairlead.contracts.apiversions.decide.preflight.findings import SHOWN_OBJECTS, Finding
 from fairlead.contracts.apiversions.decide.trees import Tree
 from fairlead.contracts.apiversions.decide.version_uses import Uses
-from fairlead.contracts.apiversions.kinds import MOST_ANNOTATIONS
 from fairlead.engine.decide.conversion_probe import FAILED, Unconverted, unconverted
 
 EXPIRES_SOON = timedelta(days=30)
-TOO_LARGE = f"over the {MOST_ANNOTATIONS} that the API server takes"
-"""As a conversion says that annotations do not hold what it carries."""
 
 
 class Permission(Struct, frozen=True):

@@ -93,7 +93,7 @@ def test_objects_that_a_webhook_cannot_convert_are_named_with_the_limit_and_it_i
     first, second = of_probes(converted(), {"v1": text})
 
     assert (first.code, first.objects, first.severity) == ("CarryTooLarge", ("shop/large",), "block")
-    assert "bytes over the 262144" in first.message
+    assert "bytes over the 262144 bytes" in first.message
     assert (second.code, second.objects) == ("RoundTripLoss", ("shop/odd",))
     assert "the rules fail; and so on" in second.message
     assert event_reason(text) == "ConversionFails"
