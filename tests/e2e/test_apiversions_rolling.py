@@ -154,7 +154,6 @@ async def test_i17_a_rolling_update_and_the_way_back_fail_nobody(site: Site, tmp
 
         assert await world.replicas.ended() == [0, 0, 0, 0]
         await world.check()
-        assert len(world.replicas.proxy.calls) == 6, "each replica was called"
 
 
 async def is_highest(site: Site, version: str) -> bool:
