@@ -29,6 +29,8 @@ APPLICATION_DEPLOYMENTS = Resource(CORE_GROUP, "v1alpha2", "applicationdeploymen
 APPLICATIONS = Resource(CORE_GROUP, "v1alpha2", "applications", "Application")
 COMPONENTS = Resource(CORE_GROUP, "v1alpha2", "components", "Component")
 CONFIGURATIONS = Resource(CORE_GROUP, "v1alpha2", "applicationconfigurations", "ApplicationConfiguration")
+APPLICATION_REVISIONS = Resource(CORE_GROUP, "v1beta1", "applicationrevisions", "ApplicationRevision")
+"""Snapshots of Applications."""
 WORKLOAD_DEFINITIONS = Resource(CORE_GROUP, "v1alpha2", "workloaddefinitions", "WorkloadDefinition")
 TRAIT_DEFINITIONS = Resource(CORE_GROUP, "v1alpha2", "traitdefinitions", "TraitDefinition")
 CLONE_SETS = Resource("apps.kruise.io", "v1alpha1", "clonesets", "CloneSet")
@@ -53,6 +55,9 @@ WORKLOAD_TYPE, TRAIT_TYPE = "WORKLOAD", "TRAIT"
 CONFIGURATION_HASH = "app.oam.dev/appConfig-hash"
 REVISION_OF = "controller.oam.dev/component"
 ROLLOUT_TEMPLATE = "app.oam.dev/rollout-template"
+REVISION_ONLY = "app.oam.dev/revision-only"
+"""On an Application: it is kept as revisions, and nothing is made of it."""
+APPLICATION_REVISION_HASH = "app.oam.dev/app-revision-hash"
 CREATING = "app.oam.dev/creating"
 CONFIGURATION_ROLLOUT = "app.oam.dev/appconfig-rollout"
 INACTIVE = "app.oam.dev/app-revision"

@@ -8,6 +8,7 @@ from __future__ import annotations
 from fairlead.contracts.plans.install.schema import reference
 from fairlead.contracts.plans.install.whole import AGE, BOOLEAN, EMBEDDED, FREE, OAM, TEXTS, list_of, whole
 from fairlead.contracts.plans.kinds import (
+    APPLICATION_REVISIONS,
     APPLICATIONS,
     COMPONENTS,
     CONFIGURATIONS,
@@ -25,7 +26,14 @@ _DEFINITION_COLUMNS: tuple[Json, ...] = (
 
 
 def definitions() -> tuple[Json, ...]:
-    return applications(), components(), configurations(), workload_definitions(), trait_definitions()
+    return (
+        applications(),
+        application_revisions(),
+        components(),
+        configurations(),
+        workload_definitions(),
+        trait_definitions(),
+    )
 
 
 def applications() -> Json:
@@ -66,6 +74,23 @@ def applications() -> Json:
         AGE,
     )
     return _definition(APPLICATIONS, "Components with their traits, deployed as one.", spec, status, columns)
+
+
+def application_revisions() -> Json:
+    definitions_of: Json = {"type": "object", "additionalProperties": FREE}
+    spec = _kept(
+        "What is kept.",
+        ("application",),
+        application=described(FREE, "The Application as it was."),
+        workloadDefinitions=described(definitions_of, "The WorkloadDefinitions that it named, by name."),
+        traitDefinitions=described(definitions_of, "The TraitDefinitions that it named, by name."),
+        components=list_of(
+            "The Components that it stands for.", _kept("One of them.", (), raw=described(FREE, "The Component."))
+        ),
+        applicationConfiguration=described(FREE, "The ApplicationConfiguration that it stands for."),
+    )
+    about = "An Application as it was, with all that it was rendered from."
+    return definition(APPLICATION_REVISIONS, whole(about, spec), {}, (AGE,), ("apprev",), OAM)
 
 
 def components() -> Json:

@@ -62,6 +62,7 @@ def test_the_kinds_are_those_of_the_contract() -> None:
         "applicationdeployments.core.oam.dev": ("v1alpha2", "ApplicationDeployment", [], ["oam"]),
         "rollouts.standard.oam.dev": ("v1alpha1", "Rollout", [], []),
         "applications.core.oam.dev": ("v1alpha2", "Application", [], ["oam"]),
+        "applicationrevisions.core.oam.dev": ("v1beta1", "ApplicationRevision", ["apprev"], ["oam"]),
         "components.core.oam.dev": ("v1alpha2", "Component", [], ["oam"]),
         "applicationconfigurations.core.oam.dev": ("v1alpha2", "ApplicationConfiguration", ["appconfig"], ["oam"]),
         "workloaddefinitions.core.oam.dev": ("v1alpha2", "WorkloadDefinition", [], ["oam"]),

@@ -25,12 +25,17 @@ OURS = {
     ("standard.oam.dev", "alertproviders"),
     ("core.oam.dev", "applicationdeployments"),
     ("core.oam.dev", "applications"),
+    ("core.oam.dev", "applicationrevisions"),
     ("core.oam.dev", "components"),
     ("core.oam.dev", "applicationconfigurations"),
     ("core.oam.dev", "workloaddefinitions"),
     ("core.oam.dev", "traitdefinitions"),
 }
-WITHOUT_STATUS = {("standard.oam.dev", "metrictemplates"), ("standard.oam.dev", "alertproviders")}
+WITHOUT_STATUS = {
+    ("standard.oam.dev", "metrictemplates"),
+    ("standard.oam.dev", "alertproviders"),
+    ("core.oam.dev", "applicationrevisions"),
+}
 TABLE: dict[tuple[str, str], set[str]] = {
     **dict.fromkeys(OURS, CRUD),
     **{(group, f"{plural}/status"): CRUD for group, plural in OURS - WITHOUT_STATUS},

@@ -30,6 +30,7 @@ from fairlead.contracts.plans.applications.kinds import (
     ServiceHealth,
 )
 from fairlead.contracts.plans.decide.applications import definitions
+from fairlead.contracts.plans.decide.applications.application_revisions import Snapshot, snapshot
 from fairlead.contracts.plans.decide.applications.asking import Flow, outcome, read, read_all, resources
 from fairlead.contracts.plans.decide.applications.built_in import Problem
 from fairlead.contracts.plans.decide.applications.configuration_family import (
@@ -58,6 +59,7 @@ from fairlead.contracts.plans.kinds import (
     CONFIGURATIONS,
     CREATING,
     INACTIVE,
+    REVISION_ONLY,
     ROLLOUT_TEMPLATE,
     Json,
     WorkloadReference,
@@ -69,6 +71,8 @@ from fairlead.core.reason import Reason
 from kubeloop.objects.meta import Ref
 
 TEMPLATE_AGAIN = timedelta(seconds=3)
+REVISION_AGAIN = timedelta(minutes=1)
+"""Definitions may change, and wake no Application."""
 AGAIN = timedelta(seconds=5)
 
 
@@ -95,7 +99,9 @@ def _passed(seen: FamilySeen, now: datetime) -> Flow[Decision]:
     if said := (yield from foreign_kind()):
         return left_alone(seen, said, now)
     if seen.annotations.get(ROLLOUT_TEMPLATE) == "true":
-        return _templated(given)
+        return (yield from _kept(given, _templated(given), TEMPLATE_AGAIN))
+    if seen.annotations.get(REVISION_ONLY) == "true":
+        return (yield from _kept(given, given.status, REVISION_AGAIN))
     spec, wrong = read_struct(ApplicationSpec, seen.object.spec, "spec")
     if wrong:
         return _unparsed(given, wrong[0])
@@ -111,14 +117,38 @@ def _passed(seen: FamilySeen, now: datetime) -> Flow[Decision]:
     return (yield from _built(given, parts))
 
 
-def _templated(given: _Given) -> Decision:
+def _templated(given: _Given) -> ApplicationStatus:
     """D-1: nothing is rendered until a rollout takes the annotation off."""
     text = "an ApplicationDeployment brings it"
-    status = given.said(replace(given.status, status=ROLLING_OUT), ROLLING_CONDITION, True, text)
-    report = reported(given.seen.reported, status, ROLLING_OUT, scope=given.seen.uid)
-    details = ((str(given.seen.ref), "waiting for an ApplicationDeployment that names it as its target"),)
-    hold = Hold(Reason.APPLICATION_PENDING, given.now + TEMPLATE_AGAIN, details)
-    return Decision("template", hold, reports=() if report is None else (report,))
+    return given.said(replace(given.status, status=ROLLING_OUT), ROLLING_CONDITION, True, text)
+
+
+def _kept(given: _Given, status: ApplicationStatus, again: timedelta) -> Flow[Decision]:
+    """P-1: its revisions are all that is made of it; what a rollout has taken on is no longer the author's."""
+    seen = given.seen
+    found = Snapshot() if CREATING in seen.annotations else (yield from _snapshot(given))
+    refusal = found.problem or _refused(seen, found.writes)
+    if refusal:
+        status = given.said(status, PARSED, False, refusal)
+    elif found.name or found.latest is not None:
+        status = given.said(status, PARSED, True, "every component and trait is rendered")
+    if found.latest is not None:
+        status = replace(status, latest_revision=found.latest)
+    report = reported(seen.reported, status, status.status, scope=seen.uid)
+    reports = () if report is None else (report,)
+    if found.writes and not refusal:
+        return Decision("keep", Move(Reason.APPLYING, (*found.writes, *reports), given.now + again))
+    waits = "waiting for an ApplicationDeployment that names it as its target"
+    text = refusal or (waits if status.status == ROLLING_OUT else f"kept as {found.name or 'revisions'} only")
+    hold = Hold(Reason.APPLICATION_PENDING, given.now + again, ((str(seen.ref), text),))
+    return Decision("template", hold, reports=reports)
+
+
+def _snapshot(given: _Given) -> Flow[Snapshot]:
+    spec, wrong = read_struct(ApplicationSpec, given.seen.object.spec, "spec")
+    if wrong:
+        return Snapshot(problem=wrong[0])
+    return (yield from snapshot(given.seen, spec, given.status.latest_revision))
 
 
 def _unparsed(given: _Given, text: str) -> Decision:

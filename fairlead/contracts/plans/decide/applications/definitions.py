@@ -40,8 +40,29 @@ class Definitions(Struct, frozen=True):
         return self.traits.get(name)
 
 
+class DefinitionTrees(Struct, frozen=True):
+    """The same as they are stored."""
+
+    workloads: Mapping[str, Tree] = {}
+    traits: Mapping[str, Tree] = {}
+
+
 def named(workloads: Iterable[str], traits: Iterable[str], namespace: str, system: str) -> Flow[Definitions]:
     """The definitions under these names; those that are built in are not asked for."""
+    return read_trees((yield from trees_of(workloads, traits, namespace, system)))
+
+
+def read_trees(trees: DefinitionTrees) -> Definitions:
+    return Definitions(
+        workloads={
+            name: read(WorkloadDefinitionSpec, tree.tree.get("spec"), "spec")[0]
+            for name, tree in trees.workloads.items()
+        },
+        traits={name: trait_definition(tree) for name, tree in trees.traits.items()},
+    )
+
+
+def trees_of(workloads: Iterable[str], traits: Iterable[str], namespace: str, system: str) -> Flow[DefinitionTrees]:
     kinds = sorted(set(workloads) - {built_in.RAW, built_in.WEB_SERVICE, built_in.WORKER, built_in.CLONE_SET_SERVICE})
     wanted = sorted(set(traits) - built_in.TRAITS.keys())
     places = tuple(dict.fromkeys((namespace, system)))
@@ -51,16 +72,12 @@ def named(workloads: Iterable[str], traits: Iterable[str], namespace: str, syste
     ]
     found = yield from read_all(refs)
     by_ref = dict(zip(refs, found, strict=True))
-    return Definitions(
+    return DefinitionTrees(
         workloads={
-            name: read(WorkloadDefinitionSpec, tree.tree.get("spec"), "spec")[0]
-            for name in kinds
-            if (tree := _nearest(by_ref, WORKLOAD_DEFINITIONS, name, places)) is not None
+            name: tree for name in kinds if (tree := _nearest(by_ref, WORKLOAD_DEFINITIONS, name, places)) is not None
         },
         traits={
-            name: trait_definition(tree)
-            for name in wanted
-            if (tree := _nearest(by_ref, TRAIT_DEFINITIONS, name, places)) is not None
+            name: tree for name in wanted if (tree := _nearest(by_ref, TRAIT_DEFINITIONS, name, places)) is not None
         },
     )
 

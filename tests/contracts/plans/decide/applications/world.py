@@ -30,6 +30,7 @@ from fairlead.contracts.plans.decide.applications.seen import FamilySeen
 from fairlead.contracts.plans.decide.seen import LiveObject, RolloutObject, TraitSeen, of_trait
 from fairlead.contracts.plans.kinds import (
     APPLICATION_DEPLOYMENTS,
+    APPLICATION_REVISIONS,
     APPLICATIONS,
     AUTOSCALERS,
     CLONE_SETS,
@@ -55,6 +56,7 @@ from tests.contracts.plans.decide.workloads.objects import merged
 NOON = datetime(2026, 3, 1, 12, tzinfo=UTC)
 NAMESPACE = "ns"
 SERVED = (
+    APPLICATION_REVISIONS,
     APPLICATIONS,
     COMPONENTS,
     CONFIGURATIONS,
