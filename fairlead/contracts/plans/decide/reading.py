@@ -60,6 +60,12 @@ def written(value: Struct) -> dict[str, Any]:
     return dict(_kept(value))
 
 
+@cache
+def stored_names(kind: type[Struct]) -> frozenset[str]:
+    """What its fields are called where they are stored."""
+    return frozenset(stored_as for _, stored_as in _names(kind))
+
+
 def _kept(value: Struct) -> Iterator[tuple[str, Any]]:
     for name, stored_as in _names(type(value)):
         stored = _stored(getattr(value, name))

@@ -8,7 +8,7 @@ import msgspec
 from msgspec import Struct
 
 from fairlead.contracts.plans.decide.applications.trees import Tree, mapping
-from fairlead.contracts.plans.decide.reading import read, written
+from fairlead.contracts.plans.decide.reading import read, stored_names, written
 from fairlead.contracts.plans.kinds import Json
 from fairlead.core.act import Create, Delete, Does, Patch, PatchKind
 from fairlead.core.merge_patch import merge_patch
@@ -67,7 +67,7 @@ def deleted(tree: Tree, does: Does = Does.REMOVE_OBJECT, *, scope: str) -> Delet
 def reported(given: Reported, status: Struct, said: str = "", *, scope: str) -> Patch | None:
     """None where nothing changed; fields that others keep in the status stay."""
     before = mapping(given.status)
-    known = {each.encode_name for each in msgspec.structs.fields(type(status))}
+    known = stored_names(type(status))
     foreign = {key: value for key, value in before.items() if key not in known}
     change = merge_patch(before, {**foreign, **written(status)})
     if not change:

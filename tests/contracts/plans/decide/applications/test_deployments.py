@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import cache
 from typing import Any
 
 import msgspec
@@ -27,10 +28,17 @@ INACTIVE = "app.oam.dev/app-revision"
 
 def old_and_new(*traits: Json, old: tuple[Json, ...] | None = None) -> World:
     """`shop` with three pods, and `shop-next` that waits for its rollout."""
+    return _old_and_new(msgspec.json.encode(traits), msgspec.json.encode(traits if old is None else old)).copied()
+
+
+@cache
+def _old_and_new(traits: bytes, old: bytes) -> World:
+    """Played once for all tests that begin with the same."""
     world = World()
-    world.apply(APPLICATIONS, "shop", an_application(component("web:1", *(traits if old is None else old), replicas=3)))
+    world.apply(APPLICATIONS, "shop", an_application(component("web:1", *msgspec.json.decode(old), replicas=3)))
     world.play()
-    world.apply(APPLICATIONS, "shop-next", an_application(component("web:2", *traits)), annotations=TEMPLATE)
+    new = an_application(component("web:2", *msgspec.json.decode(traits)))
+    world.apply(APPLICATIONS, "shop-next", new, annotations=TEMPLATE)
     world.play()
     return world
 
@@ -399,12 +407,19 @@ def test_the_record_of_what_was_taken_out_can_be_read() -> None:
 WRITES = 60
 
 
+@cache
+def handed_over() -> World:
+    """By processes that all lived."""
+    world = old_and_new(HPA, EXPOSE)
+    deploy(world)
+    world.play()
+    return world
+
+
 @pytest.mark.parametrize("number", range(0, WRITES, 2))
 def test_a_crash_at_any_write_of_a_handover_ends_in_the_same_state(number: int) -> None:
-    whole, broken = old_and_new(HPA, EXPOSE), old_and_new(HPA, EXPOSE)
-    for world in (whole, broken):
-        deploy(world)
-    whole.play()
+    broken = old_and_new(HPA, EXPOSE)
+    deploy(broken)
 
     broken.writes_left = number
     try:
@@ -414,7 +429,7 @@ def test_a_crash_at_any_write_of_a_handover_ends_in_the_same_state(number: int) 
         broken.play()
 
     assert state(broken) == "rolloutSucceed"
-    assert _stored(broken) == _stored(whole)
+    assert _stored(broken) == _stored(handed_over())
 
 
 def test_processes_that_die_after_each_write_come_to_the_same_end() -> None:
