@@ -42,7 +42,9 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
 
 
 def _only_soaks(item: pytest.Item) -> bool:
-    return any(item.get_closest_marker(name) for name in ("timing", "long"))
+    """A row of a table that takes `long` does so on the real control plane alone."""
+    is_long = item.get_closest_marker("long") and item.get_closest_marker("real")
+    return bool(is_long or item.get_closest_marker("timing"))
 
 
 def pytest_collection_finish() -> None:

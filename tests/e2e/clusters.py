@@ -407,6 +407,11 @@ def everywhere(
     return decorate
 
 
+def long(row: object) -> object:
+    """A row of a table that is played on the real cluster with `--soak` alone, because another row shows it there."""
+    return pytest.param(row, marks=pytest.mark.long)
+
+
 async def played(plane: Plane, namespace: str, scenario: Scenario) -> None:
     """Runs one scenario on a control plane of one's own, without controllers."""
     await _play(RealGround(plane, controllers=False), namespace, scenario, {})

@@ -71,7 +71,7 @@ async def first_generation(scene: Scene) -> None:
     await scene.promoted(1)
 
 
-@on_clusters()
+@on_clusters(long=True)
 async def test_a_look_says_what_a_generation_waits_for_and_since_when(scene: Scene) -> None:
     await first_generation(scene)
     assert is_complete(await look(scene))
@@ -99,7 +99,7 @@ async def test_a_look_says_what_a_generation_waits_for_and_since_when(scene: Sce
     assert is_blocked(parked)
 
 
-@on_clusters()
+@on_clusters(long=True)
 async def test_promote_approves_what_is_parked(scene: Scene) -> None:
     await first_generation(scene)
     await scene.apply(manifest(MANUALLY))
@@ -178,7 +178,7 @@ async def test_a_dry_run_prints_the_patch_and_sends_none(scene: Scene) -> None:
     assert (await scene.read())["metadata"]["resourceVersion"] == version["resourceVersion"]
 
 
-@on_clusters()
+@on_clusters(long=True)
 async def test_what_is_said_of_another_version_is_judged_anew(scene: Scene) -> None:
     """Somebody changes the object between the look and the patch: the patch is refused, and made again."""
     await first_generation(scene)
@@ -263,7 +263,7 @@ async def test_who_may_not_read_secrets_sees_the_rest(scene: Scene) -> None:
     assert others == ["list pods"], "operators are looked for in all namespaces"
 
 
-@on_clusters()
+@on_clusters(long=True)
 async def test_who_may_list_pods_and_not_get_one_sees_which_is_stuck(scene: Scene) -> None:
     await first_generation(scene)
     await scene.apply(manifest({**W, "podAnnotations": {IMAGE_PULL: "fail"}}))
@@ -287,7 +287,7 @@ async def test_who_may_not_see_environments_sees_none_of_them(scene: Scene) -> N
         assert (await within(30, cluster, WatchScope(), Notes())).code == exits.NOT_FOUND
 
 
-@on_clusters()
+@on_clusters(long=True)
 async def test_who_sees_environments_and_not_what_they_consist_of_is_told_the_missing_right(scene: Scene) -> None:
     await first_generation(scene)
     rights = {place: verbs for place, verbs in LOOKING.items() if place != ("", "configmaps")}

@@ -67,7 +67,7 @@ async def test_a11_the_definition_has_both_versions_and_the_webhook(scene: Scene
     assert webhook["clientConfig"] == {"service": service}
 
 
-@on_clusters(begins=False)
+@on_clusters(begins=False, long=True)
 async def test_a12_rollouts_are_asked_for_under_the_hashes_of_the_contract(scene: Scene) -> None:
     await define(scene.site, a_kind_of("cert-manager.io/v1", "Certificate"))
     scene.stubs.tell(1, catch_up="never")
@@ -83,7 +83,7 @@ async def test_a12_rollouts_are_asked_for_under_the_hashes_of_the_contract(scene
         await scene.until(is_requested)
 
 
-@on_clusters()
+@on_clusters(long=True)
 async def test_a13_what_concerns_companions_alone_starts_no_rollout(scene: Scene) -> None:
     await scene.apply(manifest(V))
     await scene.promoted(1)
@@ -116,7 +116,7 @@ async def ready_companions(scene: Scene) -> None:
     await scene.until(are_ready)
 
 
-@on_clusters()
+@on_clusters(long=True)
 async def test_a14_a_rollout_to_be_promoted_by_hand_parks_until_it_is_forced(scene: Scene) -> None:
     await scene.apply(manifest(V))
     await scene.promoted(1)
@@ -136,7 +136,7 @@ async def test_a14_a_rollout_to_be_promoted_by_hand_parks_until_it_is_forced(sce
     assert scene.stubs.promoted == [1, 2]
 
 
-@on_clusters()
+@on_clusters(long=True)
 async def test_a15_forcing_before_it_has_caught_up_skips_that(scene: Scene) -> None:
     scene.stubs.tell(2, catch_up="never")
     await scene.apply(manifest(V))
@@ -205,7 +205,7 @@ def _active(tree: Tree) -> int:
     return found
 
 
-@on_clusters()
+@on_clusters(long=True)
 async def test_a18_a_change_during_a_promotion_waits_for_its_end(scene: Scene) -> None:
     requested = await promoting_second(scene)
 
@@ -223,7 +223,7 @@ async def test_a18_a_change_during_a_promotion_waits_for_its_end(scene: Scene) -
     assert scene.requested() == [HASH_V, requested, status["requestedRolloutHash"]]
 
 
-@on_clusters()
+@on_clusters(long=True)
 async def test_a19_a_promotion_completes_though_the_spec_is_what_it_was_before(scene: Scene) -> None:
     requested = await promoting_second(scene)
 

@@ -16,6 +16,7 @@ from kubeloop.objects.core import CONFIGMAPS, SERVICE_ACCOUNTS
 from kubeloop.objects.meta import Ref, Resource
 from kubeloop.request import JSON_PATCH, apply, delete, patch
 from kubesim.pki import Authority
+from tests.e2e.clusters import long
 from tests.e2e.converting import LATEST, definition, marks, patched
 from tests.e2e.environments import CLIENT_SIDE, ENVIRONMENT, HASH_V, NEWER, OLD, Scene, V, W, manifest, on_clusters
 from tests.e2e.history import Tree
@@ -52,7 +53,7 @@ async def leave_client_side(scene: Scene) -> None:
 
 
 @on_clusters()
-@pytest.mark.parametrize("own", [{}, {ROLE_KEY: OTHER_ROLE}], ids=["no annotation", "an annotation"])
+@pytest.mark.parametrize("own", [{}, long({ROLE_KEY: OTHER_ROLE})], ids=["no annotation", "an annotation"])
 async def test_a21_the_role_of_v1alpha1_is_an_annotation_unless_there_is_one(scene: Scene, own: dict[str, str]) -> None:
     annotations = {"serviceAccountAnnotations": own} if own else {}
 
@@ -106,7 +107,7 @@ async def test_a22_two_tools_apply_two_versions_and_each_keeps_what_is_its_own(s
     await scene.promoted(2)
 
 
-@on_clusters()
+@on_clusters(long=True)
 async def test_a23_an_upgrade_that_leaves_out_a_major_version_is_refused_once(scene: Scene) -> None:
     await scene.apply(manifest(V))
     await scene.promoted(1)
@@ -231,7 +232,7 @@ async def test_a26_certificates_and_their_authority_are_exchanged_while_conversi
     await scene.promoted(1)
 
 
-@on_clusters(secret=False)
+@on_clusters(secret=False, long=True)
 async def test_a27_with_passwords_the_operator_signs_in_before_anything_else(scene: Scene) -> None:
     await scene.keep_secret(external_login_password_mz_system=PASSWORD)
     for generation in (1, 2):
@@ -266,7 +267,7 @@ def entry(tree: Mapping[str, object]) -> Mapping[str, object]:
     return {key: value for key, value in tree.items() if key != "routes"}
 
 
-@on_clusters()
+@on_clusters(long=True)
 async def test_a28_of_two_environments_with_one_id_neither_is_rolled_out(scene: Scene) -> None:
     """A third one shows that the operator goes on with others."""
     await scene.apply(manifest(V))

@@ -53,7 +53,7 @@ async def pod_of(scene: Scene, generation: int) -> str:
     return f"{(await scene.statefulset(generation))['metadata']['name']}-0"
 
 
-@on_clusters()
+@on_clusters(long=True)
 async def test_an_image_that_cannot_be_pulled_blocks_and_the_advice_ends_it(scene: Scene) -> None:
     await scene.apply(manifest(V))
     await scene.promoted(1)
@@ -83,7 +83,7 @@ async def test_an_image_that_cannot_be_pulled_blocks_and_the_advice_ends_it(scen
     assert len(warned(scene)) == 1
 
 
-@on_clusters()
+@on_clusters(long=True)
 async def test_a_crash_loop_of_the_first_generation_is_told_once_and_ends_with_another_spec(scene: Scene) -> None:
     await scene.site.history.follow(PODS)
     await scene.apply(manifest({**V, "podAnnotations": CRASHING}))
@@ -105,7 +105,7 @@ async def test_a_crash_loop_of_the_first_generation_is_told_once_and_ends_with_a
     assert (await look(scene)).blocked_by == ()
 
 
-@on_clusters()
+@on_clusters(long=True)
 async def test_balancers_in_a_crash_loop_are_told_of_beside_the_environment(scene: Scene) -> None:
     await scene.site.history.follow(PODS)
     await scene.apply(manifest(V))

@@ -8,6 +8,7 @@ import pytest
 
 from fairlead.contracts.environments.kinds import MATERIALIZES
 from kubeloop.errors import ApiError
+from tests.e2e.clusters import long
 from tests.e2e.converting import definition
 from tests.e2e.environments import HASH_V, HASH_W, NEWER, OLD, Scene, W, manifest, on_clusters
 from tests.e2e.legacies import FIRST, a_legacy, define_legacy, migrated
@@ -34,7 +35,7 @@ async def edit(scene: Scene) -> None:
 
 
 @on_clusters(begins=False)
-@pytest.mark.parametrize("when", ["before", "during", "after"])
+@pytest.mark.parametrize("when", [long("before"), "during", long("after")])
 async def test_an_edit_before_during_and_after_the_migration_is_rolled_out(scene: Scene, when: str) -> None:
     await define_legacy(scene)
     await a_legacy(scene)

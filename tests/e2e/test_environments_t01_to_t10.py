@@ -10,6 +10,7 @@ from fairlead.contracts.environments.kinds import FORCE, FORCE_ROLLOUT, MATERIAL
 from fairlead.contracts.environments.stand_in.environmentd import PROMOTE, STATUS
 from fairlead.core.uuids import parse, uuid5
 from kubeloop.objects.apps import STATEFULSETS
+from tests.e2e.clusters import long
 from tests.e2e.environments import BACKEND, HASH_V, HASH_W, NEWER, OLD, Scene, V, W, manifest, on_clusters
 from tests.e2e.legacies import FIRST, SECOND, a_generation, a_legacy, define_legacy, migrated
 
@@ -34,7 +35,7 @@ async def taken_over_idle(scene: Scene) -> None:
 
 
 @on_clusters(begins=False)
-@pytest.mark.parametrize("asked", [FIRST, SECOND], ids=["same requestRollout", "another requestRollout"])
+@pytest.mark.parametrize("asked", [FIRST, long(SECOND)], ids=["same requestRollout", "another requestRollout"])
 async def test_t01_a_legacy_environment_rolls_out_when_v1alpha1_is_applied(scene: Scene, asked: str) -> None:
     await taken_over_idle(scene)
 
@@ -150,7 +151,7 @@ async def test_t06_a_legacy_promotion_is_finished_and_rolled_out_once_more(scene
     assert list(dict.fromkeys(scene.stubs.promoted)) == [2, 3]
 
 
-@on_clusters()
+@on_clusters(long=True)
 async def test_t07_a_change_in_the_middle_of_a_rollout_goes_into_the_same_generation(scene: Scene) -> None:
     scene.stubs.tell(2, catch_up="never")
     await scene.apply(manifest(V))
@@ -190,7 +191,7 @@ async def test_t08_an_annotation_rolls_out_and_leaves_the_spec_alone(scene: Scen
     assert (await scene.statefulset(2))["metadata"]["annotations"][FORCE] == f"{NIL}/x"
 
 
-@on_clusters()
+@on_clusters(long=True)
 async def test_t09_the_first_generation_of_the_newest_image_reads_its_listeners_from_a_file(scene: Scene) -> None:
     await scene.apply(manifest({**V, "environmentdImageRef": "materialize/environmentd:v26.40.0"}))
 
@@ -203,7 +204,7 @@ async def test_t09_the_first_generation_of_the_newest_image_reads_its_listeners_
     assert "--listeners-config-path=/listeners/listeners.json" in container["args"]
 
 
-@on_clusters("--disable-license-key-checks", secret=False)
+@on_clusters("--disable-license-key-checks", secret=False, long=True)
 async def test_t10_an_image_of_before_licenses_needs_neither_key_nor_listeners(scene: Scene) -> None:
     await scene.keep_secret(license_key=None)
     spec: dict[str, Any] = {"environmentdImageRef": "materialize/environmentd:v0.146.0", "backendSecretName": BACKEND}

@@ -180,7 +180,7 @@ async def test_a_surge_takes_the_place_of_what_may_not_be_away(site: Site) -> No
     await play.until(lambda: play.worker_sets() == ["a-0", "a-1", "a-2", "a-3"])
 
 
-@with_sets()
+@with_sets(long=True)
 async def test_a_surge_and_a_budget_together(site: Site) -> None:
     """Scenario 6."""
     play = await begin(site)

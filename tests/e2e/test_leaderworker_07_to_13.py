@@ -19,7 +19,7 @@ from kubeloop.request import Request, apply, place_of
 from kubeloop.safe_hash import safe_hash
 from kubesim.faults import Fault, Faulty
 from tests.contracts.leaderworker.decide.sets import a_set
-from tests.e2e.clusters import Site
+from tests.e2e.clusters import Site, long
 from tests.e2e.history import Tree
 from tests.e2e.leaderworker_play import FIRST, SECOND, THIRD, Play, begin, image_of, key_of, owner_of
 from tests.e2e.leaderworker_rules import judged
@@ -52,7 +52,7 @@ def unchanging(play: Play) -> Tree:
 
 
 @with_sets()
-@pytest.mark.parametrize("new_size", [4, 2])
+@pytest.mark.parametrize("new_size", [long(4), 2])
 async def test_an_old_group_is_rebuilt_from_its_own_revision(site: Site, new_size: int) -> None:
     """Scenarios 7 and 8: the old image, and the old size."""
     play = await begin(site)
@@ -82,7 +82,7 @@ async def test_an_old_group_is_rebuilt_from_its_own_revision(site: Site, new_siz
     assert play.status()["updatedReplicas"] == 1
 
 
-@with_sets()
+@with_sets(long=True)
 async def test_a_key_without_a_revision_is_recorded_and_kept(site: Site) -> None:
     """Scenario 9: leaders of a controller that knew no revisions."""
     play = await begin(site)
@@ -114,7 +114,7 @@ async def test_a_key_without_a_revision_is_recorded_and_kept(site: Site) -> None
     assert "UpdateInProgress" not in play.conditions()
 
 
-@with_sets()
+@with_sets(long=True)
 async def test_a_lost_revision_of_the_current_key_is_recorded_again(site: Site) -> None:
     """Section 5.7."""
     play = await begin(site)
@@ -173,7 +173,7 @@ async def respelt(play: Play) -> None:
     await play.site.create(CONTROLLER_REVISIONS, made)
 
 
-@with_sets()
+@with_sets(long=True)
 async def test_a_second_update_begins_again_from_above(site: Site) -> None:
     """Scenario 11."""
     play = await begin(site)

@@ -54,7 +54,7 @@ def recreations(play: Play) -> list[str]:
     return [each.name for each in play.writes(PODS.plural, "delete")]
 
 
-@with_sets()
+@with_sets(long=True)
 async def test_without_a_policy_a_worker_comes_back_alone(site: Site) -> None:
     """Scenario 15, None."""
     play = await begin(site)
@@ -108,7 +108,7 @@ async def test_a_group_is_recreated_when_one_of_its_pods_fails(site: Site, misha
     assert "UpdateInProgress" not in play.conditions()
 
 
-@with_sets()
+@with_sets(long=True)
 async def test_a_group_that_has_not_started_is_left_alone(site: Site) -> None:
     """Scenario 15, RecreateGroupAfterStart."""
     play = await begin(site)

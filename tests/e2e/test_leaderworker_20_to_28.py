@@ -46,7 +46,7 @@ async def label_nodes(site: Site, value: str | None) -> None:
         await site.client.call(patch(Ref(NODES, "", f"sim-node-{number}"), MERGE_PATCH, body))
 
 
-@with_sets()
+@with_sets(long=True)
 async def test_workers_follow_their_leader_to_where_its_node_is(site: Site) -> None:
     """Scenario 20."""
     play = await begin(site)
@@ -146,7 +146,7 @@ def versions(play: Play) -> Tree:
     }
 
 
-@with_sets()
+@with_sets(long=True)
 async def test_groups_that_are_all_away_are_updated(site: Site) -> None:
     """Scenario 24, all of them."""
     play = await begin(site)
@@ -161,7 +161,7 @@ async def test_groups_that_are_all_away_are_updated(site: Site) -> None:
     assert play.numbers() == "0/2"
 
 
-@with_sets()
+@with_sets(long=True)
 async def test_a_group_that_is_away_counts_against_the_budget(site: Site) -> None:
     """Scenario 24, one of four."""
     play = await begin(site)
@@ -253,7 +253,7 @@ def recreated_at(play: Play) -> list[datetime]:
     return found
 
 
-@with_sets()
+@with_sets(long=True)
 @pytest.mark.parametrize("killed", [False, True])
 async def test_recreations_are_spaced_and_bounded(site: Site, killed: bool) -> None:
     """Scenario 26."""

@@ -152,7 +152,7 @@ async def test_the_budget_of_pods_follows_the_set_and_goes_with_its_annotation(s
     assert len(play.told("InvalidAnnotation")) == 1
 
 
-@with_sets()
+@with_sets(long=True)
 async def test_a_budget_of_somebody_else_is_told_and_left_alone(site: Site) -> None:
     await site.history.follow(DISRUPTION_BUDGETS)
     foreign = await site.create(
@@ -174,7 +174,7 @@ async def test_a_budget_of_somebody_else_is_told_and_left_alone(site: Site) -> N
     await play.delete(LEADER_WORKER_SETS, "a")
 
 
-@with_sets()
+@with_sets(long=True)
 async def test_without_the_right_a_budget_is_a_warning_and_nothing_else(site: Site) -> None:
     """leaderworker 2.14: an opt-in that the installation did not grant holds nothing up."""
     await site.history.follow(DISRUPTION_BUDGETS)

@@ -79,7 +79,7 @@ async def test_two_roles_are_rolled_within_their_limits(site: Site) -> None:
     assert played.play.sent[written:] == [], "a start at rest writes nothing"
 
 
-@with_sets()
+@with_sets(long=True)
 async def test_a_look_shows_roles_as_lanes_as_the_operator_tells_them(site: Site) -> None:
     played = await begin(site)
     await played.create(a_disaggregated_set())

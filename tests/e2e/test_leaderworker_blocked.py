@@ -62,7 +62,7 @@ def restarts(site: Site, pod: str) -> int:
     return max((each["restartCount"] for each in statuses), default=0)
 
 
-@with_sets(seeds=(0, 1, 2))
+@with_sets(seeds=(0, 1, 2), long=True)
 async def test_a_worker_that_crashes_again_and_again_blocks_its_set(site: Site) -> None:
     play = await begin(site)
     judged(play)
@@ -99,7 +99,7 @@ async def test_a_worker_that_crashes_again_and_again_blocks_its_set(site: Site) 
     assert (await explained(play)).outcome == "done"
 
 
-@with_sets()
+@with_sets(long=True)
 async def test_a_worker_without_a_node_blocks_when_its_time_is_over(site: Site) -> None:
     """Nothing happens in the cluster when the deadline passes: the round looks again by itself."""
     play = await begin(site)
@@ -138,7 +138,7 @@ async def test_a_pod_that_does_not_go_from_a_lost_node_blocks_its_set(site: Site
     assert [each.name for each in play.writes(PODS.plural, "delete")] == ["a-1"]
 
 
-@with_sets(on=("served", "real"))
+@with_sets(on=("served", "real"), long=True)
 async def test_an_image_that_cannot_be_pulled_ends_commands_with_4(site: Site) -> None:
     play = await begin(site)
     await play.create(patient(600))

@@ -201,7 +201,7 @@ async def test_undo_after_a_rollout_returns_by_a_rollout(site: Site) -> None:
     assert isinstance(await asked(site, VERBS, "undo", "b"), Absent)
 
 
-@with_sets()
+@with_sets(long=True)
 async def test_undo_in_the_middle_moves_no_group_that_never_moved(site: Site) -> None:
     """Scenario 23, its second half: without a history the old revision lives until the rollout is done."""
     play = await begin(site)
@@ -291,7 +291,7 @@ async def test_a_partition_that_is_reached_is_complete_once_the_set_is_available
         assert (shown.outcome, {each.object for each in shown.blocked_by}) == ("waiting", {"pod/a-0", "pod/a-0-1"})
 
 
-@with_sets(on=("served", "real"))
+@with_sets(on=("served", "real"), long=True)
 async def test_the_status_at_a_partition_is_code_0(site: Site) -> None:
     play = await begin(site)
     await play.create(a_set(replicas=2, update={"partition": 1}))
@@ -309,7 +309,7 @@ async def test_the_status_at_a_partition_is_code_0(site: Site) -> None:
     assert last.startswith("a: done, 1 of 2 groups updated; waiting: groups below 1 stay at their revision")
 
 
-@with_sets(on=("served", "real"))
+@with_sets(on=("served", "real"), long=True)
 async def test_the_outcomes_of_undo_have_their_codes(site: Site) -> None:
     """leaderworker 6.4."""
     play = await begin(site)
@@ -421,7 +421,7 @@ async def test_what_becomes_of_sets_is_measured(site: Site) -> None:
     assert sum(sample.value for sample in counted if sample.labels["code"] == "201") > 0
 
 
-@with_sets()
+@with_sets(long=True)
 async def test_who_may_not_read_nodes_is_told_what_the_rest_shows(site: Site) -> None:
     play = await begin(site)
     made = a_set(replicas=1)

@@ -117,7 +117,7 @@ async def test_a_scaler_scales_its_role_also_in_the_middle_of_a_rollout(site: Si
     await played.until(lambda: played.is_available() and [*_of(played, "prefill").values()] == [1])
 
 
-@with_sets()
+@with_sets(long=True)
 async def test_slices_come_and_go_with_all_their_roles(site: Site) -> None:
     played = await begin(site)
     judged(played, {"prefill": 1, "decode": 1})
@@ -138,7 +138,7 @@ async def test_slices_come_and_go_with_all_their_roles(site: Site) -> None:
     await played.until(lambda: sum("for removed slice 1" in each for each in played.told("LWSDeleted")) == 2)
 
 
-@with_sets()
+@with_sets(long=True)
 async def test_a_name_of_somebody_else_is_told_and_left_alone(site: Site) -> None:
     played = await begin(site)
     await played.create(a_disaggregated_set(a_role("prefill", 1), a_role("decode", 1)))

@@ -114,7 +114,7 @@ def meaning(leaders: Tree) -> Tree:
     return {"labels": metadata.get("labels"), "annotations": metadata.get("annotations"), "spec": leaders["spec"]}
 
 
-@with_sets()
+@with_sets(long=True)
 async def test_leaders_workers_and_services_that_somebody_deletes_come_back(site: Site) -> None:
     """Section 3.14 point 4."""
     play = await begun(site)
@@ -302,7 +302,7 @@ async def test_annotations_that_cannot_be_used_are_told_and_ignored(site: Site) 
     }
 
 
-@with_sets()
+@with_sets(long=True)
 async def test_a_worker_that_vanishes_at_once_recreates_its_group(site: Site) -> None:
     """Section 3.9 point 6: deleted without grace, and replaced before anybody looks."""
     play = await begun(site, template={"size": 3})

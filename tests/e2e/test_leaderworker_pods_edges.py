@@ -60,7 +60,7 @@ async def test_a_name_that_is_too_long_is_warned_of_and_makes_no_progress(site: 
     assert play.group(0, LONG) == []
 
 
-@with_sets()
+@with_sets(long=True)
 async def test_another_placement_replaces_leaders_without_a_rollout(site: Site) -> None:
     """Section 5.15: it stands in the template and not in the revision, and whoever changes it is warned."""
     play = await begin(site)
@@ -118,7 +118,7 @@ class Switch:
         return answer
 
 
-@with_sets()
+@with_sets(long=True)
 async def test_while_nobody_answers_for_pods_none_is_made(site: Site) -> None:
     """Section 5.19: nothing is half labelled, and the StatefulSet controller tries again."""
     switch = Switch()

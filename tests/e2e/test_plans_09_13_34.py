@@ -26,7 +26,7 @@ async def _refused(site: Site) -> Play:
     return play
 
 
-@with_traits()
+@with_traits(long=True)
 async def test_scenario_9_bad_sums(site: Site) -> None:
     """The plan is refused with both numbers, and no workload is touched."""
     play = await _refused(site)
@@ -38,7 +38,7 @@ async def test_scenario_9_bad_sums(site: Site) -> None:
     assert await play.tells("VerifyFailed") == [refused["message"]]
 
 
-@with_traits()
+@with_traits(long=True)
 async def test_scenario_34_corrected_plan(site: Site) -> None:
     """A plan that failed its verification is corrected under the same names, and rolls."""
     play = await _refused(site)

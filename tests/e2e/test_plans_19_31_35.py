@@ -119,7 +119,7 @@ async def test_scenario_19_metric_gate_that_waits_for_data(site: Site) -> None:
         assert 'destination_workload="d2"' in prometheus.query(prometheus.heard[-1])
 
 
-@with_traits()
+@with_traits(long=True)
 async def test_scenario_31_watched_at_the_gate(site: Site) -> None:
     """A value that leaves its range while the plan waits at its partition fails the rollout."""
     prometheus = Prometheus()
@@ -138,7 +138,7 @@ async def test_scenario_31_watched_at_the_gate(site: Site) -> None:
         assert SLOW in play.condition("BatchReady")["message"]
 
 
-@with_traits()
+@with_traits(long=True)
 async def test_scenario_35_retry(site: Site) -> None:
     """After the metric is mended the same rollout is asked to try again, and comes to its end with its size."""
     prometheus = Prometheus("5")

@@ -57,7 +57,7 @@ async def test_scenario_30_soak(site: Site) -> None:
     assert 29 <= took.total_seconds() <= 31  # conditions have whole seconds
 
 
-@with_traits()
+@with_traits(long=True)
 async def test_scenario_33_no_approval_for_dead_pods(site: Site) -> None:
     """At the gate the new pods die: a raised partition moves nothing until they recover."""
     play = await begin(site)

@@ -26,7 +26,7 @@ def blocked(play: Play, reason: str = "PodStuck") -> bool:
     [({IMAGE_PULL: "fail"}, "ImagePullBackOff"), (CRASHING, "CrashLoopBackOff")],
     ids=["image", "crash"],
 )
-@with_traits()
+@with_traits(long=True)
 async def test_a_pod_that_does_not_come_up_blocks_its_rollout(
     site: Site, annotations: dict[str, str], cause: str
 ) -> None:

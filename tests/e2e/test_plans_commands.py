@@ -80,7 +80,7 @@ async def watched(play: Play, **scope: bool) -> End:
     return await within(60, cluster, WatchScope("r", **scope), Notes())
 
 
-@with_traits()
+@with_traits(long=True)
 async def test_operator_and_command_tell_the_same_at_a_gate(site: Site) -> None:
     play = await gated(site)
 

@@ -55,7 +55,7 @@ OVER_REAL_SOCKETS = (
 )
 
 
-@everywhere(controllers=False)
+@everywhere(controllers=False, long=True)
 @pytest.mark.parametrize("answer", [pytest.param(BAD[name], id=name) for name in OVER_REAL_SOCKETS])
 async def test_one_pod_whose_answer_does_not_count_keeps_all(site: Site, answer: Answer) -> None:
     await keeps_all(site, answer)
@@ -137,7 +137,7 @@ async def test_redirect_is_not_followed(site: Site, status: int) -> None:
     assert f"status {status}, a redirect to http://" in play.operator.warnings("downscale not prepared")[0].keys["text"]
 
 
-@everywhere(controllers=False)
+@everywhere(controllers=False, long=True)
 @pytest.mark.parametrize(
     ("answer", "level"),
     [
@@ -209,7 +209,7 @@ async def test_only_the_host_of_the_url_is_replaced(site: Site, url: str, host: 
     assert ends == {host}
 
 
-@everywhere(controllers=False)
+@everywhere(controllers=False, long=True)
 @pytest.mark.parametrize(
     ("delay", "url", "calls", "scalings"),
     [

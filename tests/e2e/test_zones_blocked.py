@@ -121,7 +121,7 @@ async def test_an_image_that_cannot_be_pulled_ends_the_watch_with_4(site: Site) 
     assert f"{PREFIX}a-0 is stuck: container main is in ImagePullBackOff (image {SECOND})" in watched.err
 
 
-@everywhere(seeds=(0, 1))
+@everywhere(seeds=(0, 1), long=True)
 async def test_a_pod_that_gets_no_node_blocks_after_its_deadline_and_goes_on_with_one(site: Site) -> None:
     """Nothing happens in the cluster when the deadline passes; the group is looked at all the same."""
     await three_zones(site)
@@ -149,7 +149,7 @@ async def test_a_pod_that_gets_no_node_blocks_after_its_deadline_and_goes_on_wit
     assert not blocked(play)
 
 
-@everywhere()
+@everywhere(long=True)
 async def test_a_pod_without_a_node_of_a_template_that_was_corrected_is_to_be_deleted_by_hand(site: Site) -> None:
     """It uses the budget, and is in none of the states in which the rollout may delete it beside the budget."""
     await three_zones(site)
@@ -172,7 +172,7 @@ def is_of(site: Site, pod: str, image: str) -> bool:
     return found is not None and found["spec"]["containers"][0]["image"] == image
 
 
-@everywhere()
+@everywhere(long=True)
 async def test_a_pod_that_becomes_ready_after_its_deadline_is_no_longer_in_the_way(site: Site) -> None:
     await three_zones(site)
     await annotate(site, **{PROGRESS_DEADLINE: "1s"})
@@ -189,7 +189,7 @@ async def test_a_pod_that_becomes_ready_after_its_deadline_is_no_longer_in_the_w
     assert (await explained(site)).blocked_by == ()
 
 
-@everywhere()
+@everywhere(long=True)
 async def test_a_group_that_is_created_while_the_operator_looks_is_not_warned_about(site: Site) -> None:
     site.start_kubelet(ready_after=1.0, gone_after=0.01)
     await site.history.follow(EVENTS)
@@ -209,7 +209,7 @@ def is_warning(event: Tree) -> bool:
     return ours and event["type"] == "Warning"
 
 
-@everywhere()
+@everywhere(long=True)
 async def test_outdated_pods_stuck_in_two_zones_are_named_and_deleting_them_helps(site: Site) -> None:
     """Nobody may delete a pod of either zone but a person, who is told which."""
     await three_zones(site)
@@ -238,7 +238,7 @@ async def by_hand(site: Site, pod: str) -> None:
     await site.client.call(delete(Ref(PODS, site.namespace, pod)))
 
 
-@everywhere()
+@everywhere(long=True)
 async def test_a_paused_zone_with_a_stuck_pod_says_both(site: Site) -> None:
     await three_zones(site)
     await change(site, STATEFULSETS, f"{PREFIX}a", {"metadata": {"annotations": {PAUSED: "true"}}})
@@ -254,7 +254,7 @@ async def test_a_paused_zone_with_a_stuck_pod_says_both(site: Site) -> None:
     assert play.deletions == []
 
 
-@everywhere()
+@everywhere(long=True)
 async def test_a_new_operator_does_not_tell_it_again(site: Site) -> None:
     await three_zones(site)
     play = await begin(site)

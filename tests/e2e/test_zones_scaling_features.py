@@ -39,7 +39,7 @@ from tests.e2e.zones import PREFIX, a_zone, begin, deeds_on
 IMPOSSIBLE = "scaling impossible"
 
 
-@everywhere(controllers=False)
+@everywhere(controllers=False, long=True)
 async def test_b2_follower_grows_only_when_its_leader_is_ready(site: Site) -> None:
     a = await a_zone(site, "a", 4, ready=3, revision="new", current="new", _3="notReady")
     await a_zone(site, "b", annotations=following("a") | {UPSCALE_ONLY_WHEN_LEADER_READY: "true"})
@@ -66,7 +66,7 @@ async def test_b2_follower_shrinks_though_its_leader_is_not_ready(site: Site) ->
     assert play.scalings == ["b: 3 to 2"]
 
 
-@everywhere(controllers=False)
+@everywhere(controllers=False, long=True)
 @pytest.mark.parametrize(("value", "expected"), [("false", 9), ("nope", 9), ("", 9), ("1", 5), ("True", 5)])
 async def test_b3_reference_is_told_only_where_that_is_wanted(site: Site, value: str, expected: int) -> None:
     await define_templates(site)

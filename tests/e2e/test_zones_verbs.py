@@ -91,7 +91,7 @@ async def test_a_paused_group_stays_as_it_is_until_it_is_resumed(site: Site) -> 
     assert await pauses(site) == [None] * 3
 
 
-@everywhere(controllers=True)
+@everywhere(controllers=True, long=True)
 async def test_a_pause_in_mid_rollout_lets_pods_finish_that_are_on_their_way(site: Site) -> None:
     await three_zones(site)
     play = await begin(site)
@@ -122,7 +122,7 @@ async def test_a_restart_replaces_every_pod_zone_after_zone(site: Site) -> None:
     assert not any(ROTATE in pod["metadata"]["labels"] for pod in site.history.objects(PODS).values())
 
 
-@everywhere(controllers=True)
+@everywhere(controllers=True, long=True)
 async def test_one_zone_may_be_restarted_alone(site: Site) -> None:
     await three_zones(site)
     play = await begin(site)
@@ -133,7 +133,7 @@ async def test_one_zone_may_be_restarted_alone(site: Site) -> None:
     assert play.deletions == ["b-0", "b-1", "b-2"]
 
 
-@everywhere(controllers=True)
+@everywhere(controllers=True, long=True)
 async def test_a_pod_that_is_replaced_meanwhile_is_not_restarted_again(site: Site) -> None:
     await three_zones(site)
     name = f"{PREFIX}a-1"
@@ -150,7 +150,7 @@ async def test_a_pod_that_is_replaced_meanwhile_is_not_restarted_again(site: Sit
     assert [write.ref.name for write in done.written] == [f"{PREFIX}a-0", f"{PREFIX}a-2"]
 
 
-@everywhere(controllers=True)
+@everywhere(controllers=True, long=True)
 async def test_going_back_in_mid_rollout_leaves_pods_that_never_moved(site: Site) -> None:
     await three_zones(site)
     play = await begin(site)
@@ -192,7 +192,7 @@ async def test_the_history_has_a_row_per_template_and_going_back_gives_the_old_o
     assert [row["REVISION"] for row in after.rows] == ["3", "2"]
 
 
-@everywhere(controllers=True)
+@everywhere(controllers=True, long=True)
 async def test_what_somebody_changes_meanwhile_is_kept_and_the_verb_is_carried_out_all_the_same(site: Site) -> None:
     await three_zones(site)
     label = {"metadata": {"labels": {"seen": "yes"}}}
@@ -207,7 +207,7 @@ async def test_what_somebody_changes_meanwhile_is_kept_and_the_verb_is_carried_o
     assert (await read(site, "b"))["metadata"]["labels"]["seen"] == "yes"
 
 
-@everywhere(controllers=True)
+@everywhere(controllers=True, long=True)
 async def test_nothing_is_written_that_was_not_shown(site: Site) -> None:
     """Somebody gives zone b another template between the question and the answer: their change stays."""
     await three_zones(site)
@@ -224,7 +224,7 @@ async def test_nothing_is_written_that_was_not_shown(site: Site) -> None:
     assert image_of_zone(await read(site, "c")) == SECOND
 
 
-@everywhere(controllers=True)
+@everywhere(controllers=True, long=True)
 async def test_an_edit_that_touches_no_template_does_not_stop_going_back_half_way(site: Site) -> None:
     """Zone a is back already when zone b turns out to have changed: for a while their templates differ."""
     await three_zones(site)
@@ -244,7 +244,7 @@ def image_of_zone(tree: Tree) -> str:
     return image_of(tree["spec"]["template"])
 
 
-@everywhere(controllers=True)
+@everywhere(controllers=True, long=True)
 async def test_a_zone_that_is_deleted_meanwhile_is_done_without(site: Site) -> None:
     await three_zones(site)
 
@@ -291,7 +291,7 @@ async def test_what_would_be_refused_of_one_zone_is_written_to_none(site: Site) 
     assert await pauses(site) == [None] * 3
 
 
-@everywhere(controllers=True)
+@everywhere(controllers=True, long=True)
 async def test_what_fails_in_the_middle_says_what_was_written(site: Site) -> None:
     await three_zones(site)
 
@@ -340,7 +340,7 @@ async def test_who_may_not_patch_changes_nothing_and_is_told_the_right(site: Sit
     assert await pauses(site) == [None] * 3
 
 
-@everywhere(controllers=True)
+@everywhere(controllers=True, long=True)
 async def test_a_dry_run_shows_the_patch_of_each_zone_and_writes_none(site: Site) -> None:
     await three_zones(site)
 
@@ -351,7 +351,7 @@ async def test_a_dry_run_shows_the_patch_of_each_zone_and_writes_none(site: Site
     assert await pauses(site) == [None] * 3
 
 
-@everywhere(controllers=True)
+@everywhere(controllers=True, long=True)
 async def test_edits_of_one_zone_make_going_back_a_choice(site: Site) -> None:
     await three_zones(site)
     template = {"spec": {"template": {"spec": {"containers": [{"name": "main", "image": SECOND}]}}}}

@@ -47,7 +47,7 @@ def created(site: Site, letter: str) -> list[datetime]:
     return sorted(datetime.fromisoformat(pod["metadata"]["creationTimestamp"]) for pod in mine)
 
 
-@everywhere(controllers=True)
+@everywhere(controllers=True, long=True)
 async def test_the_next_zone_starts_when_the_one_before_has_soaked(site: Site) -> None:
     await three_zones(site)
     await annotate(site, "a", ZONE_SOAK, "4s")
@@ -78,7 +78,7 @@ async def test_marked_pods_are_replaced_zone_after_zone(site: Site) -> None:
     assert play.witness.unfinished() == []
 
 
-@everywhere(controllers=True)
+@everywhere(controllers=True, long=True)
 async def test_an_excluded_zone_is_left_alone_and_holds_nobody_up(site: Site) -> None:
     await three_zones(site)
     await annotate(site, "a", EXCLUDE, "true")
