@@ -16,7 +16,7 @@ from kubesim.time import GC_THRESHOLD
 from tests.planes import Planes
 
 # The same examples on every run and every machine, so that a red run is red again; `soak` looks further.
-settings.register_profile("default", derandomize=True, deadline=None)
+settings.register_profile("default", derandomize=True, deadline=None, max_examples=40)
 settings.register_profile("soak", derandomize=False, deadline=None, max_examples=1000)
 
 
@@ -36,6 +36,9 @@ def pytest_configure(config: pytest.Config) -> None:
 
 
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
+    for item in items:
+        if isinstance(item, pytest.Function) and getattr(item.obj, "is_hypothesis_test", False):
+            item.add_marker("machine")
     if not config.getoption("--soak"):
         config.hook.pytest_deselected(items=[item for item in items if _only_soaks(item)])
         items[:] = [item for item in items if not _only_soaks(item)]

@@ -12,7 +12,7 @@ from tests.chaos.machine import MARKS, machine
 from tests.chaos.steps import Program, programs, quiet_programs
 
 pytestmark = MARKS
-PROGRAMS = 25
+PROGRAMS = 10
 
 
 @machine(PROGRAMS)

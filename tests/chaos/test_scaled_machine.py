@@ -12,7 +12,7 @@ from tests.chaos.machine import MARKS, machine
 from tests.chaos.scaled_steps import ScaledProgram, scaled_programs
 
 pytestmark = MARKS
-PROGRAMS = 8
+PROGRAMS = 4
 
 
 @machine(PROGRAMS)

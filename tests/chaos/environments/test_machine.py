@@ -19,7 +19,7 @@ from tests.chaos.environments.steps import (
 from tests.chaos.machine import MARKS, machine
 
 pytestmark = MARKS
-PROGRAMS = 5
+PROGRAMS = 2
 
 
 @machine(PROGRAMS)

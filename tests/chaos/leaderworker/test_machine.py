@@ -13,7 +13,7 @@ from tests.chaos.leaderworker.steps import DISTURBED, EVERYTHING, QUIET, SetProg
 from tests.chaos.machine import MARKS, machine
 
 pytestmark = MARKS
-PROGRAMS = 4
+PROGRAMS = 2
 
 
 @machine(PROGRAMS)

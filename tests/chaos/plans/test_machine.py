@@ -13,7 +13,7 @@ from tests.chaos.machine import MARKS, machine
 from tests.chaos.plans.steps import DISTURBED, EVERYTHING, IN_PLACE, PAIRS, QUIET, RolloutProgram, rollout_programs
 
 pytestmark = MARKS
-PROGRAMS = 3
+PROGRAMS = 2
 
 
 @machine(PROGRAMS)

@@ -6,7 +6,7 @@ from random import Random
 from typing import Any
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from fairlead.contracts.apiversions.decide.broken_rules import broken
@@ -18,6 +18,7 @@ from kubesim.schema.conformance import Checker, list_causes
 from tests.contracts.apiversions.decide.definitions import Tree
 from tests.contracts.apiversions.decide.test_union import ROOTS
 from tests.contracts.apiversions.decide.widgets import INTEGER, TEXT, listed, made_of
+from tests.examples import examples
 
 NUMBER = {"type": "number"}
 MAP = {"type": "object", "additionalProperties": TEXT}
@@ -144,7 +145,7 @@ def test_fields_that_objects_can_no_longer_be_selected_by_are_named() -> None:
     assert (change.code, change.place) == ("SelectableFieldRemoved", ("spec", "a"))
 
 
-@settings(max_examples=300)
+@examples(80)
 @given(ROOTS, ROOTS, st.integers(0, 99))
 def test_whoever_the_new_schema_refuses_or_prunes_is_affected(old: Tree, new: Tree, seed: int) -> None:
     """Nothing that the server would refuse or lose goes unnoticed, whichever way the schema changed."""
@@ -161,7 +162,7 @@ def test_whoever_the_new_schema_refuses_or_prunes_is_affected(old: Tree, new: Tr
     assert not (refused or lost) or affected
 
 
-@settings(max_examples=300)
+@examples(80)
 @given(ROOTS, ROOTS, st.integers(0, 99))
 def test_rules_are_found_broken_where_the_server_finds_them(made_from: Tree, schema: Tree, seed: int) -> None:
     body = sample(compile_schema(made_from), Random(seed))

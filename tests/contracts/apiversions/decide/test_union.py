@@ -6,7 +6,7 @@ from random import Random
 from typing import Any
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from fairlead.contracts.apiversions.decide.pruned_leaves import (
@@ -24,6 +24,7 @@ from kubesim.crds.schema_rules import causes_of
 from kubesim.schema.conformance import Checker, list_causes
 from tests.contracts.apiversions.decide.definitions import V1, V2, Tree, a_definition, a_version
 from tests.contracts.apiversions.decide.widgets import INTEGER, TEXT, listed, made_of
+from tests.examples import examples
 
 OPEN = {"x-kubernetes-preserve-unknown-fields": True}
 EITHER = {"x-kubernetes-int-or-string": True}
@@ -135,7 +136,7 @@ def test_what_is_pruned_follows_the_rules_of_the_server(one: Tree, other: Tree, 
     assert found == lost
 
 
-@settings(max_examples=200)
+@examples(60)
 @given(ROOTS, ROOTS, st.integers(0, 99))
 def test_what_the_schemas_say_is_lost_is_what_objects_lose(one: Tree, other: Tree, seed: int) -> None:
     """Whether an object of one version loses something follows from the schemas alone."""
@@ -213,7 +214,7 @@ def test_versions_that_agree_stay_as_they_are() -> None:
     assert same(with_unions(definition).definition, definition)
 
 
-@settings(max_examples=300)
+@examples(80)
 @given(st.lists(ROOTS, min_size=2, max_size=3), st.integers(0, 99))
 def test_unions_are_structural_and_take_every_object_of_every_version(schemas: list[Tree], seed: int) -> None:
     definition = a_kind(*schemas)

@@ -10,7 +10,7 @@ from contextlib import suppress
 from datetime import timedelta
 from typing import Any
 
-from hypothesis import example, given, settings
+from hypothesis import example, given
 from hypothesis import strategies as st
 
 from fairlead.contracts.plans.decide.seen import TraitSeen
@@ -18,6 +18,7 @@ from fairlead.contracts.plans.kinds import Json
 from fairlead.core.ask import Answers, Bad, Good
 from fairlead.core.written import read, written
 from tests.contracts.plans.decide.cluster import Cluster, Died, a_pair
+from tests.examples import examples
 
 SIZE = 5
 NAMES = ("d1", "d2", "d3")
@@ -159,7 +160,7 @@ class People:
             cluster.now += timedelta(seconds=5)
 
 
-@settings(max_examples=60, deadline=None)
+@examples(20)
 @given(PLANS, st.lists(ACTIONS, max_size=40))
 @example(
     {"rolloutBatches": [{"replicas": 2}, {"replicas": 3}], "rolloutStrategy": "IncreaseFirst", "rolloutWebhooks": []},

@@ -6,7 +6,7 @@ from collections.abc import Callable
 from datetime import timedelta
 
 import msgspec
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from msgspec import Raw, structs
 
@@ -37,6 +37,7 @@ from tests.contracts.zones.decide.reviews import (
     told_of,
     tree_of,
 )
+from tests.examples import examples
 
 ODD = st.one_of(
     st.none(),
@@ -120,7 +121,7 @@ ANSWERS: st.SearchStrategy[Answer] = st.one_of(
 )
 
 
-@settings(max_examples=400, deadline=None)
+@examples(100)
 @given(reviews(), st.data(), st.booleans(), st.sampled_from([no_downscale, prepare_downscale]))
 def test_every_review_is_answered(review: Review, data: st.DataObject, tracker: bool, judge: Judge) -> None:
     known: dict[Question, Answer] = {}
@@ -137,7 +138,7 @@ def test_every_review_is_answered(review: Review, data: st.DataObject, tracker: 
     assert log_keys(DownscaleSnapshot(review))["request.uid"] == "review-1"
 
 
-@settings(max_examples=400, deadline=None)
+@examples(100)
 @given(st.data(), st.booleans(), st.sampled_from([a_downscale, a_scale]), st.sampled_from([None, "1ns"]))
 def test_a_downscale_is_answered_whatever_is_answered_to_it(
     data: st.DataObject, tracker: bool, kind: Callable[[StatefulSet, int], Review], min_time: str | None

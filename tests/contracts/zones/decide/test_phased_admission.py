@@ -7,7 +7,7 @@ from typing import Any
 
 import msgspec
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from msgspec import Raw, structs
 
@@ -19,6 +19,7 @@ from fairlead.core.decision import Admit
 from kubeloop.objects.review import NOTHING, Review
 from tests.builders import NOW
 from tests.contracts.zones.decide.reviews import a_review
+from tests.examples import examples
 
 Tree = dict[str, Any]
 
@@ -246,7 +247,7 @@ STEPS = st.one_of(
 )
 
 
-@settings(max_examples=300)
+@examples(80)
 @given(st.lists(st.lists(STEPS, min_size=1, max_size=3), max_size=8))
 def test_no_sequence_of_updates_rolls_out_a_template_whose_gate_was_not_passed(
     updates: list[list[tuple[str, Any]]],
@@ -329,7 +330,7 @@ def bodies(draw: st.DrawFn) -> bytes:
         return str(tree["whole"]).replace("'", '"').replace("None", "null").replace("True", "true").encode()
 
 
-@settings(max_examples=400, deadline=None)
+@examples(100)
 @given(bodies(), bodies(), st.sampled_from([None, False, True]))
 def test_every_review_is_answered(old: bytes, new: bytes, dry_run: bool | None) -> None:
     """Broken ones are allowed, because the API server checks objects itself; a dry run is judged like any other."""

@@ -5,13 +5,14 @@ from __future__ import annotations
 from datetime import timedelta
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from fairlead.contracts.plans.decide.metrics.rules import outside
 from fairlead.contracts.plans.kinds import CanaryMetric, IntOrText, MetricsRange
 from fairlead.core.ask import Answer, Bad
 from tests.contracts.plans.decide.metrics.measured import Prometheus, a_metric, measured_pair
+from tests.examples import examples
 from tests.prometheus_answers import value, vector
 
 LOOKS: dict[str, Answer] = {
@@ -37,7 +38,7 @@ def naive(said: list[str], limit: int, wanted: int, *, is_dry: bool) -> tuple[st
     return "waiting", len(said)
 
 
-@settings(max_examples=150, deadline=None)
+@examples(40)
 @given(
     st.lists(st.sampled_from([*LOOKS]), min_size=1, max_size=8),
     st.integers(0, 3),
