@@ -133,12 +133,11 @@ def _meant(word: str, known: Iterable[str]) -> str:
 
 
 def _run(command: Subcommand, arguments: argparse.Namespace) -> int:
-    import asyncio
-
+    from fairlead.cli import termination
     from fairlead.engine.command import Invocation
 
     if not command.needs_cluster(arguments):
-        return asyncio.run(_awaited(command, Invocation(arguments=arguments)))
+        return termination.run(_awaited(command, Invocation(arguments=arguments)))
     from fairlead.cli.connect import config_of, talk
 
     async def work(cluster: Cluster) -> int:

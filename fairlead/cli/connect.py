@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import argparse
-import asyncio
 import gc
 import sys
 from collections.abc import Awaitable, Callable, Iterator
@@ -12,7 +11,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from fairlead import __version__
-from fairlead.cli import exits
+from fairlead.cli import exits, termination
 from fairlead.cli.expiry import expired
 from fairlead.cli.failures import first_of, sentence
 from fairlead.cli.flags.common import wrong_namespaces
@@ -47,7 +46,7 @@ def talk(arguments: argparse.Namespace, work: Callable[[Cluster], Awaitable[int]
         return fail(sentence(error))
     try:
         with _seldom_collected():
-            return asyncio.run(_with_client(config, namespaces_of(arguments, config), work))
+            return termination.run(_with_client(config, namespaces_of(arguments, config), work))
     except (KubeError, ExceptionGroup) as error:
         cause = first_of(error) if isinstance(error, ExceptionGroup) else error
         return fail(expired(cause, config.server) or sentence(cause, config.server, config.context))

@@ -58,7 +58,11 @@ async def _run(called: Invocation) -> int:
     except BadBackup as error:
         complain(str(error))
         return codes.ERROR
-    journal = await restore(world, backup, terms)
+    try:
+        journal = await restore(world, backup, terms)
+    except asyncio.CancelledError:
+        cut = f"interrupted; run `fairlead api restore {backup.place}` again and it goes on where it was"
+        return complain(cut, codes.RESUMABLE)
     show(journal, given.output, _text(journal, backup, dry_run=given.dry_run))
     if journal.problem:
         complain(f"{journal.problem}; run the command again")
