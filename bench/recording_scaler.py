@@ -22,7 +22,7 @@ from msgspec import Struct
 from bench.following import main
 from bench.narrow import Listing
 from bench.pair_cases import Tree
-from bench.pairs import Deployment, Trait, deployment_line, trait_line
+from bench.pairs import SUCCEEDED, Deployment, Trait, deployment_line, trait_line
 from bench.watching import answered, changes, present
 from fairlead.contracts.plans.kinds import ORIGINAL, ROLLOUT_TRAITS, TRAIT_FINALIZER
 from kubeloop.http_transport import HttpTransport
@@ -146,7 +146,8 @@ class Rollout:
         finalizers = {"metadata": {"finalizers": [TRAIT_FINALIZER]}}
         self._version = await self._ideal.store(self._trait, self._version, finalizers)
         whole = sum(self._sizes)
-        names = {"lastTargetRef": {"name": self._target}, "lastSourceRef": [{"name": self._source}]}
+        target, old = _reference(self._target), _reference(self._source)
+        names = {"lastTargetRef": target, "lastSourceRef": [old]}
         await self._enter(
             "verifyingSpec", more={**names, "rolloutTargetSize": -1, "currentBatch": 0, "batchStartTime": _now()}
         )
@@ -155,7 +156,7 @@ class Rollout:
             "rolloutOriginalSize": whole,
             "rolloutTargetSize": whole,
             "effectiveBatches": list(self._sizes),
-            "sources": [{"ref": {"name": self._source}, "originalReplicas": whole}],
+            "sources": [{"ref": old, "originalReplicas": whole}],
             "targetGeneration": f"{source.metadata.generation:016x}",
         }
         await self._enter("initializing", "RolloutSpecVerifying", "Rollout Verified", more=recorded)
@@ -166,7 +167,7 @@ class Rollout:
             await self._roll_batch(batch, goal, whole)
         for deployment in (self._source, self._target):
             await self._ideal.write(deployment, RELEASE)
-        await self._enter("rolloutSucceed", "RolloutFinalizing", "Rollout Finalized")
+        await self._enter(SUCCEEDED, "RolloutFinalizing", "Rollout Finalized")
 
     async def _roll_batch(self, batch: int, goal: int, whole: int) -> None:
         await self._enter(ROLLING, batch="batchInRolling")
@@ -190,15 +191,20 @@ class Rollout:
     ) -> None:
         """A transition: the condition of the state that is left, the new state, and what people are told."""
         generation = self._trait.metadata.generation
-        if left:
-            said = {"type": left, "status": "True", "lastTransitionTime": _now(), "observedGeneration": generation}
-            self._conditions[left] = said
+        ends = ("RolloutSucceed",) if state == SUCCEEDED else ()
+        for kind in (*filter(None, (left,)), *ends):
+            said = {"type": kind, "status": "True", "reason": "Done", "observedGeneration": generation}
+            self._conditions[kind] = said | {"lastTransitionTime": _now()}
         stored: Tree = {"rollingState": state, "observedGeneration": generation, **(more or {})}
         stored |= {"batchRollingState": batch} if batch else {}
         stored |= {"conditions": list(self._conditions.values())} if left else {}
         self._version = await self._ideal.store(self._trait, self._version, {"status": stored}, "status")
         if told:
             self._tasks.create_task(self._ideal.tell(self._trait, told))
+
+
+def _reference(deployment: str) -> Tree:
+    return {"apiVersion": DEPLOYMENTS.api_version, "kind": DEPLOYMENTS.kind, "name": deployment}
 
 
 def _now() -> str:
