@@ -114,7 +114,7 @@ def _named_sources(
     named = tuple(_workload(seen, each) for each in spec.source_ref)
     if kind.style is not Style.PAIR:
         return named
-    left = () if status.carried is None else status.carried.refs
+    left = () if status.carried is None else tuple(_workload(seen, each) for each in status.carried.refs)
     carried = [each for each in left if (live := _live(seen, each, kind)) is not None and live.size > 0]
     found: list[WorkloadReference] = []
     for each in (*carried, *named):

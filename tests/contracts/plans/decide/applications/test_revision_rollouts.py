@@ -6,12 +6,15 @@ from typing import Any
 
 import msgspec
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from fairlead.contracts.plans.kinds import APPLICATIONS, CLONE_SETS, COMPONENTS, ROLLOUTS, Json
 from fairlead.contracts.plans.settings import PlanSettings
 from kubeloop.objects.apps import CONTROLLER_REVISIONS, DEPLOYMENTS
 from kubeloop.objects.meta import Resource
 from tests.contracts.plans.decide.applications.world import World, an_application, component, lived, outside
+from tests.contracts.plans.decide.test_reading import ODD
 
 PLAN: Json = {"rolloutBatches": [{"replicas": 1}, {}]}
 OWNER: Json = {"apiVersion": "example.com/v1", "kind": "Shop", "name": "shop", "uid": "uid-shop", "controller": True}
@@ -340,3 +343,24 @@ def test_the_revisions_that_a_rollout_names_are_not_forgotten() -> None:
             world.play()
 
     assert world.names(CONTROLLER_REVISIONS) == ["web-v1", "web-v3"]
+
+
+@given(
+    spec=st.dictionaries(
+        st.sampled_from(["targetRevisionName", "sourceRevisionName", "componentName", "rolloutPlan"]), ODD
+    ),
+    status=st.dictionaries(
+        st.sampled_from(
+            ["rollingState", "lastTargetRevision", "LastSourceRevision", "lastTargetRef", "lastSourceRef", "sources"]
+        ),
+        ODD | st.just("locatingTargetApp"),
+    ),
+)
+def test_nothing_that_anybody_may_write_is_a_crash(spec: Json, status: Json) -> None:
+    world = World()
+    world.apply(COMPONENTS, "web", a_component("web:1"))
+    world.run(COMPONENTS, "web")
+    world.apply(ROLLOUTS, "r", spec)
+    world.objects[ROLLOUTS, "r"]["status"] = status
+    for _ in range(5):
+        world.run(ROLLOUTS, "r")
