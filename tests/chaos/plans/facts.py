@@ -17,8 +17,8 @@ GIVING_UP = (FAILING, ABANDONED, DELETING)
 BATCH_INITIALIZING, BATCH_ROLLING, BATCH_READY = "batchInitializing", "batchInRolling", "batchReady"
 FINALIZER = "finalizers.rollouttrait.standard.oam.dev"
 ACTION = "fairlead.dev/rollout-action"
-PAIR, ORDINALS, PARTITION = "deployments", "statefulsets", "clonesets"
-KINDS = {"Deployment": PAIR, "StatefulSet": ORDINALS, "CloneSet": PARTITION}
+PAIR, ORDINALS, PARTITION, ON_NODES = "deployments", "statefulsets", "clonesets", "daemonsets"
+KINDS = {"Deployment": PAIR, "StatefulSet": ORDINALS, "CloneSet": PARTITION, "DaemonSet": ON_NODES}
 
 
 class RolloutFact(Struct, frozen=True):
@@ -54,6 +54,10 @@ class RolloutFact(Struct, frozen=True):
     reverts: bool
     """Whether a failure or the deletion takes everything back."""
     hooked: bool
+    services: tuple[str, ...]
+    """Those of source and target, where it shares traffic."""
+    measured: bool
+    """Whether its batch has a metric."""
 
     @property
     def last(self) -> int:
@@ -103,6 +107,7 @@ def rollout_fact(tree: Tree, version: int) -> RolloutFact:
         plural=plural,
         sources=sources,
         is_scale=not sources
+        and plural != ON_NODES
         and (plural == PAIR or status.get("rolloutOriginalSize") != status.get("rolloutTargetSize")),
         decreases=plan.get("rolloutStrategy") == "DecreaseFirst",
         is_paused=plan.get("paused", False),
@@ -113,7 +118,13 @@ def rollout_fact(tree: Tree, version: int) -> RolloutFact:
         is_leaving="deletionTimestamp" in metadata,
         reverts=plan.get("onFailure") == "revert" or plan.get("revertOnDelete", False) or action.startswith("revert"),
         hooked=any(each.get("batchRolloutWebhooks") for each in batches),
+        services=_services(status.get("trafficRouting") or {}),
+        measured=bool(own.get("canaryMetric")),
     )
+
+
+def _services(routing: Tree) -> tuple[str, ...]:
+    return (routing["sourceService"], routing["targetService"]) if routing else ()
 
 
 class WorkloadFact(Struct, frozen=True):
@@ -143,12 +154,12 @@ def workload_fact(plural: str, tree: Tree, version: int) -> WorkloadFact:
         uid=metadata["uid"],
         name=metadata["name"],
         version=version,
-        size=spec.get("replicas", 1),
+        size=status.get("desiredNumberScheduled", 0) if plural == ON_NODES else spec.get("replicas", 1),
         partition=partition,
         claimed_by=next((each["uid"] for each in owners if each.get("controller")), ""),
         is_observed=status.get("observedGeneration", 0) >= metadata["generation"],
         ready=status.get("updatedReadyReplicas" if plural == PARTITION else "readyReplicas", 0),
-        pods=status.get("replicas", 0),
+        pods=status.get("currentNumberScheduled" if plural == ON_NODES else "replicas", 0),
         spec={key: value for key, value in spec.items() if key != "template"},
     )
 

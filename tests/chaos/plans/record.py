@@ -7,9 +7,9 @@ from collections import defaultdict
 from msgspec import Struct, field
 
 from kubesim.store.versions import Tree
-from tests.chaos.plans.facts import ORDINALS, PAIR, PARTITION, RolloutFact, WorkloadFact, app_of, is_ready
+from tests.chaos.plans.facts import ON_NODES, ORDINALS, PAIR, PARTITION, RolloutFact, WorkloadFact, app_of, is_ready
 
-WORKLOADS = (PAIR, ORDINALS, PARTITION)
+WORKLOADS = (PAIR, ORDINALS, PARTITION, ON_NODES)
 Place = tuple[str, str]
 """Plural and name."""
 
@@ -60,6 +60,15 @@ class Record:
         """Those that were made from the present template."""
         image = _image(self.trees[place]["spec"]["template"])
         return sum(app_of(each) == place[1] and _image(each) == image for each in self.pods.values())
+
+    def old_staying(self, place: Place) -> int:
+        """Those of other templates that nobody has deleted."""
+        image = _image(self.trees[place]["spec"]["template"])
+        mine = [each for each in self.pods.values() if app_of(each) == place[1] and _image(each) != image]
+        return sum("deletionTimestamp" not in each["metadata"] for each in mine)
+
+    def is_new(self, place: Place, pod: Tree) -> bool:
+        return _image(pod) == _image(self.trees[place]["spec"]["template"])
 
     def new_ready(self, place: Place) -> int:
         image = _image(self.trees[place]["spec"]["template"])

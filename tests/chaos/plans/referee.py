@@ -28,6 +28,7 @@ from tests.chaos.plans.facts import (
     FINALISING,
     GIVING_UP,
     INITIALIZING,
+    ON_NODES,
     ORDINALS,
     PAIR,
     ROLLING,
@@ -38,10 +39,12 @@ from tests.chaos.plans.facts import (
     rollout_fact,
     workload_fact,
 )
+from tests.chaos.plans.outside import ROUTES
 from tests.chaos.plans.record import WORKLOADS, Attempt, Place, Record, rollouts_since, since
+from tests.chaos.plans.route_referee import RouteReferee, may_route
 
 OTHERS = "somebody"
-TRAITS = "rollouttraits"
+TRAITS, PODS = "rollouttraits", "pods"
 OF_EVERY_REPLICA = ("leases", "events")
 
 
@@ -58,6 +61,7 @@ class RolloutReferee(Judge):
     def __init__(self, now: Callable[[], float], steps: Callable[[], int], lease: str) -> None:
         super().__init__(now, steps, lease)
         self.record = Record()
+        self.routes = RouteReferee(self.record, self.broken)
         self.touched = False
         """Whether somebody troubled a pod, so that what is ready is judged by what operators were told."""
         self.own_writes: list[str] = []
@@ -101,8 +105,10 @@ class RolloutReferee(Judge):
         if begun is not None:
             where = (place.plural, place.name)
             self._sent[operator, where] = structs.replace(begun, heard=dict(self._told[operator]))
-            if place.plural in WORKLOADS:
+            if place.plural in (*WORKLOADS, PODS):
                 self._check_asked(begun, where, request.body)
+            if place.plural == ROUTES:
+                self._check_routing(begun)
         return None
 
     def refused(self, request: Request) -> None:
@@ -125,9 +131,20 @@ class RolloutReferee(Judge):
             self.broken(rule, f"{begun.name} wrote {where[1]} in {seen[-1].state} {seen[-1].batch_state}")
         if not fact.has_finalizer and fact.uid not in self.stripped:
             self.broken("R-14", f"{begun.name} wrote {where[1]} without a finalizer")
+        if where[0] == PODS:
+            return
         spec = msgspec.json.decode(body).get("spec") or {}
         if all(each.is_rolling for each in seen) and {"replicas", "updateStrategy"} & set(spec):
             self._check_drift(begun, fact)
+
+    def _check_routing(self, begun: Begun) -> None:
+        """I-5 of routes."""
+        fact = self.record.rollout(begun.name)
+        if fact is None:
+            return
+        seen = rollouts_since(self.record.rollouts[fact.uid], begun.told.get(TRAITS, 0))
+        if not any(map(may_route, seen)):
+            self.broken("I-5", f"{begun.name} wrote its route in {seen[-1].state} {seen[-1].batch_state}")
 
     def _check_drift(self, begun: Begun, fact: RolloutFact) -> None:
         """R-21: nobody writes against whoever scales its workloads."""
@@ -161,10 +178,15 @@ class RolloutReferee(Judge):
             if entry.name == self._lease:
                 self.holder = entry.new["spec"].get("holderIdentity") or ""
             return
-        if plural == "pods":
+        if plural == PODS:
             self._see_pod(entry)
         elif plural == TRAITS:
             self._see_rollout(entry)
+        elif plural == ROUTES:
+            begun = self._sent.get((entry.user, (ROUTES, entry.name)))
+            by = None if begun is None else self.record.rollout(begun.name)
+            self.note(f"{entry.user} {entry.verb} {entry.type} route {entry.new['spec']['rules'][1:]}")
+            self.routes.see(entry, by, touched=self.touched)
         elif plural in WORKLOADS:
             self._see_workload(entry, (plural, entry.name))
         else:
@@ -176,6 +198,25 @@ class RolloutReferee(Judge):
             self.record.pods.pop(entry.name, None)
         else:
             self.record.pods[entry.name] = entry.new
+        if entry.user.startswith("operator-"):
+            self.own_writes.append(f"{entry.verb} {entry.name}")
+            self._check_removal(entry)
+
+    def _check_removal(self, entry: Entry) -> None:
+        """I-3 of DaemonSets: no more old pods go than the batch makes new, and no new ones."""
+        begun = self._sent.get((entry.user, (PODS, entry.name)))
+        fact = None if begun is None else self.record.rollout(begun.name)
+        place = None if fact is None else (fact.plural, fact.target)
+        live = None if place is None else self.record.workload(*place)
+        if fact is None or place is None or live is None or not fact.is_rolling:
+            return
+        if live.claimed_by != fact.uid and not self.record.attempts[fact.uid].is_disturbed:
+            self.broken("I-6", f"{fact.name} deleted {entry.name} of {place[1]}, which it does not hold")
+        if self.record.is_new(place, entry.new):
+            self.broken("I-3", f"{fact.name} deleted {entry.name}, which is new")
+        left = self.record.old_staying(place)
+        if not self.touched and left < fact.size - fact.goal(fact.batch):
+            self.broken("I-3", f"{fact.name} left {left} old pods of {fact.size}; its goal is {fact.goal(fact.batch)}")
 
     def _see_rollout(self, entry: Entry) -> None:
         fact = rollout_fact(entry.new, entry.event.revision)
@@ -196,6 +237,7 @@ class RolloutReferee(Judge):
         self.record.rollouts.setdefault(fact.uid, []).append(fact)
         if old is not None and old.state != VERIFYING and fact.state == VERIFYING:
             self.record.attempts[fact.uid] = Attempt()
+            self.routes.overwritten.discard(fact.uid)
         if not own:
             self._edited[TRAITS, fact.name] = fact.version
         if own and old is not None and entry.subresource == "status":
@@ -211,9 +253,11 @@ class RolloutReferee(Judge):
     def _check_status(self, operator: str, old: RolloutFact, new: RolloutFact) -> None:
         """Between two versions of one rollout, the older being what the newer was decided on."""
         attempt = self.record.attempts[new.uid]
+        self.routes.moves(old, new, self._now())
         if not old.has_finalizer and new.uid not in self.stripped:
             self.broken("R-14", f"{new.name} has a status and no finalizer")
-        if old.size >= 0 and new.size not in (old.size, -1) and old.state != VERIFYING:
+        follows = new.plural == ON_NODES
+        if old.size >= 0 and new.size not in (old.size, -1) and old.state != VERIFYING and not follows:
             self.broken("I-10", f"the size of {new.name} went from {old.size} to {new.size}")
         if old.is_rolling and new.is_rolling:
             if new.batch < old.batch:
@@ -243,7 +287,7 @@ class RolloutReferee(Judge):
             return
         if not self.touched:
             found = self.record.new_ready(place)
-        elif fact.plural == ORDINALS:
+        elif fact.plural in (ORDINALS, ON_NODES):
             return
         else:
             begun = self._sent[operator, (TRAITS, fact.name)]
@@ -267,6 +311,8 @@ class RolloutReferee(Judge):
                 self.broken("I-9", f"{fact.name} succeeded with the partition {live.partition}")
         if fact.upgraded != fact.size:
             self.broken("I-9", f"{fact.name} succeeded with {fact.upgraded} of {fact.size}")
+        if not attempt.is_disturbed:
+            self.routes.at_success(fact)
 
     # Workloads.
 
@@ -295,7 +341,7 @@ class RolloutReferee(Judge):
             self._removed.add(new.uid)
         elif entry.type == "DELETED" and new.uid not in self._removed:
             self.broken("I-7", f"{entry.user} deleted {place[1]}")
-        ours = (old is None) or (old.size, old.partition) != (new.size, new.partition) or old.spec != new.spec
+        ours = old is None or old.spec != new.spec
         claims = old is not None and old.claimed_by != new.claimed_by
         if entry.user.startswith("operator-") or not (ours or claims or entry.type == "DELETED"):
             return
@@ -340,7 +386,7 @@ class RolloutReferee(Judge):
 
     def _check_asked_for(self, fact: RolloutFact, place: Place, new: WorkloadFact) -> None:
         """I-3."""
-        if place[1] != fact.target or fact.size < 0 or fact.is_scale:
+        if place[1] != fact.target or fact.size < 0 or fact.is_scale or fact.plural == ON_NODES:
             return
         goal = fact.goal(fact.batch) if fact.is_rolling else 0
         if fact.plural == PAIR:
@@ -355,6 +401,8 @@ class RolloutReferee(Judge):
         """I-4."""
         if place[1] == fact.target or fact.decreases or not fact.is_exact or new.size >= old.size:
             return
+        if not self.record.attempts[fact.uid].is_disturbed:
+            self.routes.before_pods_go(fact)
         if self.touched and len(fact.sources) > 1:
             return
         target = (fact.plural, fact.target)

@@ -9,7 +9,9 @@ import pytest
 from msgspec.structs import replace
 
 from fairlead.contracts.plans.decide import hooks, lost_status, trait_pass, writes
-from fairlead.contracts.plans.decide.workloads import claims, in_place, pair
+from fairlead.contracts.plans.decide.metrics import judgement
+from fairlead.contracts.plans.decide.traffic import shifts
+from fairlead.contracts.plans.decide.workloads import claims, in_place, nodes, pair
 from fairlead.contracts.plans.decide.workloads.attempt import Owner
 from fairlead.contracts.plans.decide.workloads.live import Workload
 from fairlead.contracts.plans.kinds import Json, RolloutPlan
@@ -63,6 +65,31 @@ def drift_ignored(patch: pytest.MonkeyPatch) -> None:
 
 def pods_are_always_ready(patch: pytest.MonkeyPatch) -> None:
     patch.setattr(Workload, "ready", property(lambda _: 99))
+
+
+def every_old_pod_is_deleted(patch: pytest.MonkeyPatch) -> None:
+    patch.setattr(nodes, "_doomed", lambda _, old: old)
+
+
+def new_pods_of_nodes_are_always_ready(patch: pytest.MonkeyPatch) -> None:
+    patch.setattr(nodes, "_new_ready", lambda *_: 99)
+
+
+def old_pods_go_before_traffic_moves(patch: pytest.MonkeyPatch) -> None:
+    patch.setattr(shifts, "before_pods_go", lambda *_: None)
+
+
+def endpoints_not_looked_at(patch: pytest.MonkeyPatch) -> None:
+    patch.setattr(shifts, "unready", lambda *_: None)
+
+
+def routes_left_shared(patch: pytest.MonkeyPatch) -> None:
+    patch.setattr(shifts, "settled", lambda *_: None)
+
+
+def metrics_decide_nothing(patch: pytest.MonkeyPatch) -> None:
+    patch.setattr(judgement, "_waiting", lambda _: None)
+    patch.setattr(judgement, "_is_refused", lambda _: False)
 
 
 def the_gate_is_open(patch: pytest.MonkeyPatch) -> None:

@@ -9,6 +9,7 @@ from fairlead.contracts.plans.kinds import ROLLOUT_TRAITS
 from kubeloop.objects.apps import DEPLOYMENTS
 from kubesim.faults import Fault
 from tests.chaos.plans.facts import BATCH_READY, ENDED, INITIALIZING, ROLLING, SUCCEEDED
+from tests.chaos.plans.outside import BAD
 from tests.chaos.plans.steps import MEANS, DeleteRollout
 from tests.chaos.plans.world import RolledWorld
 from tests.chaos.world import Process
@@ -133,6 +134,14 @@ async def deleted_with_its_finalizer_taken_off(world: RolledWorld) -> None:
     await DeleteRollout("Background", 20.0, stripped=True).play(world)
     world.heal()
     await world.finish(300)
+
+
+async def bad_metrics(world: RolledWorld) -> None:
+    world.metrics.says = ""
+    world.roll()
+    await asyncio.sleep(20)
+    world.metrics.says = BAD
+    await _comes(world, *ENDED)
 
 
 async def hooks_that_refuse(world: RolledWorld) -> None:

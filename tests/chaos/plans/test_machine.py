@@ -10,7 +10,7 @@ from __future__ import annotations
 from hypothesis import given
 
 from tests.chaos.machine import MARKS, machine
-from tests.chaos.plans.steps import DISTURBED, EVERYTHING, IN_PLACE, PAIRS, QUIET, RolloutProgram, rollout_programs
+from tests.chaos.plans.programs import DISTURBED, EVERYTHING, IN_PLACE, PAIRS, QUIET, RolloutProgram, rollout_programs
 
 pytestmark = MARKS
 PROGRAMS = 2

@@ -17,6 +17,10 @@ from tests.chaos.world import Scenario, World, play
 SEEDS = 5
 FIVE = RolledSetting((), leased=True, latency=0.02, lag=0.1)
 HOOKED = structs.replace(FIVE, hooked=True)
+ROUTED = structs.replace(FIVE, routed=True)
+UNREADY = structs.replace(ROUTED, tolerance=5, ready_after=20.0)
+MEASURED = structs.replace(FIVE, measured=True)
+NODES = structs.replace(FIVE, kind="nodes")
 CLONES = structs.replace(FIVE, kind="partition", batches=(None,), lag=1.0)
 
 CASES: dict[str, tuple[Take, Story, RolledSetting, str]] = {
@@ -47,6 +51,27 @@ CASES: dict[str, tuple[Take, Story, RolledSetting, str]] = {
     "claims of others are respected": (safeties.claims_of_others_ignored, stories.two_rollouts, FIVE, "I-6"),
     "drift is not fought": (safeties.drift_ignored, stories.a_target_scaled_at_the_gate, FIVE, "R-21"),
     "new pods are ready before old ones go": (safeties.pods_are_always_ready, stories.a_rollout, FIVE, "I-4"),
+    "a batch deletes its own old pods": (safeties.every_old_pod_is_deleted, stories.a_rollout, NODES, "I-3"),
+    "pods that were deleted are ready again": (
+        safeties.new_pods_of_nodes_are_always_ready,
+        stories.a_rollout,
+        NODES,
+        "I-9",
+    ),
+    "traffic moves before old pods go": (
+        safeties.old_pods_go_before_traffic_moves,
+        stories.a_rollout,
+        ROUTED,
+        "R-32",
+    ),
+    "requests go where a pod is ready": (safeties.endpoints_not_looked_at, stories.a_rollout, UNREADY, "R-32"),
+    "a route is the target's in the end": (safeties.routes_left_shared, stories.a_rollout, ROUTED, "R-32"),
+    "metrics are good before a batch passes": (
+        safeties.metrics_decide_nothing,
+        stories.bad_metrics,
+        MEASURED,
+        "R-29",
+    ),
     "a gate holds": (safeties.the_gate_is_open, stories.a_gate, FIVE, "I-3"),
     "a pause holds": (safeties.pause_ignored, stories.a_pause, FIVE, "I-5"),
     "workloads are written before the status": (safeties.status_before_workloads, stories.writes_that_fail, FIVE, "L"),

@@ -10,7 +10,8 @@ from typing import Any
 import msgspec
 
 from fairlead.contracts.plans.contract import CONTRACT
-from fairlead.contracts.plans.kinds import CLONE_SETS, ROLLOUT_TRAITS
+from fairlead.contracts.plans.install.definitions import definitions as all_definitions
+from fairlead.contracts.plans.kinds import CLONE_SETS, DAEMON_SETS, ROLLOUT_TRAITS
 from fairlead.contracts.plans.settings import PlanSettings
 from fairlead.engine.assembly import assemble
 from fairlead.engine.manager import RESYNC
@@ -20,17 +21,31 @@ from kubeloop import request
 from kubeloop.calls import Call, Reply
 from kubeloop.client import Client
 from kubeloop.objects.apps import DEPLOYMENTS, STATEFULSETS
+from kubeloop.objects.core import SERVICES
 from kubeloop.objects.meta import Resource
 from kubeloop.request import MERGE_PATCH, Request, Response, place_of
 from kubesim.auth.rbac import master
 from kubesim.errors import StatusError
+from kubesim.kubelet import Kubelet
 from kubesim.standins.cloneset import CloneSets
 from kubesim.standins.cloneset_definition import DEFINITION
+from kubesim.standins.route_definitions import HTTP_ROUTE_DEFINITION
+from kubesim.standins.route_rules import HTTP_ROUTES
 from kubesim.store.record import Entry
 from kubesim.store.versions import Tree
 from tests.chaos.doing import doing, in_passes
 from tests.chaos.loop import running
 from tests.chaos.plans.facts import BATCH_READY, ENDED, SUCCEEDED
+from tests.chaos.plans.outside import (
+    GOOD,
+    METRIC_TEMPLATES,
+    PROMETHEUS,
+    FakePrometheus,
+    a_metric,
+    a_route,
+    a_template,
+    routing,
+)
 from tests.chaos.plans.referee import OTHERS, TRAITS, RolloutReferee, condition_of
 from tests.chaos.wire import Wire
 from tests.chaos.world import NAMESPACE, Process, World
@@ -40,11 +55,19 @@ from tests.e2e.plans import definitions
 
 LEASE = "kubevela"
 HOOKS = "hooks.example.test"
-WATCHED = ("rollouttraits", "deployments", "statefulsets", "clonesets", "pods")
+WATCHED = ("rollouttraits", "deployments", "statefulsets", "clonesets", "daemonsets", "pods")
 HEALED_WITHIN = 1500.0
 """Virtual seconds: the longest waits after errors, the patience of a revert, and a rollout."""
 AT_REST = 60.0
-RESOURCES = {"pair": DEPLOYMENTS, "scale": DEPLOYMENTS, "ordinals": STATEFULSETS, "partition": CLONE_SETS}
+RESOURCES = {
+    "pair": DEPLOYMENTS,
+    "scale": DEPLOYMENTS,
+    "ordinals": STATEFULSETS,
+    "partition": CLONE_SETS,
+    "nodes": DAEMON_SETS,
+}
+FROZEN = ("ordinals", "partition", "nodes")
+"""Kinds whose newest template no pod gets before a rollout lets it."""
 SETTINGS = PlanSettings(registers_kinds=False)
 
 
@@ -56,6 +79,10 @@ class RolledSetting(Setting, frozen=True):
     strategy: str = "IncreaseFirst"
     gate: int | None = None
     hooked: bool = False
+    routed: bool = False
+    """Whether a pair is behind a route."""
+    measured: bool = False
+    """Whether each batch has a metric."""
     tolerance: int = 0
     more: dict[str, Any] = {}
     """Fields of the plan."""
@@ -99,14 +126,17 @@ class RolledWorld(World):
         """Whether somebody did what makes a rollout fail."""
         self.answer: int | None = 200
         """Of hooks; None: they hang."""
+        self.metrics = FakePrometheus()
+        self.judge.routes.looks = self.metrics.looks
         self.cluster.network.serve(HOOKS, self._hook)
+        self.cluster.network.serve(PROMETHEUS, self.metrics.answer)
         self._images = 1
         self._clone_sets: asyncio.Task[None] | None = None
 
     @asynccontextmanager
     async def running(self) -> AsyncIterator[World]:
         people = self.cluster.transport(master(OTHERS))
-        for tree in (*definitions(), DEFINITION):
+        for tree in (*definitions(), DEFINITION, *_outside()):
             made = await people.send(request.create(_resource(tree), "", msgspec.json.encode(tree)))
             assert made.status == 201, made.body
         await asyncio.sleep(1)  # until they are served
@@ -116,6 +146,16 @@ class RolledWorld(World):
                 yield self
             finally:
                 await self.stop_clone_sets()
+
+    def kubelet(self) -> Kubelet:
+        """A DaemonSet is as large as there are nodes."""
+        setting = self.setting
+        return Kubelet(
+            self.cluster.inside("kubelet"),
+            ready_after=setting.ready_after,
+            gone_after=setting.gone_after,
+            nodes=setting.size if setting.kind == "nodes" else 3,
+        )
 
     def start_clone_sets(self) -> None:
         client = Client(self.cluster.transport(master("clonesets")))
@@ -181,8 +221,13 @@ class RolledWorld(World):
     async def settle(self) -> None:
         for name in self.setting.workloads:
             self.make(name)
+            if self.setting.routed:
+                spec = {"selector": {"app": name}, "ports": [{"port": 80}]}
+                self.put(SERVICES, {"metadata": {"name": name}, "spec": spec})
+        self.put(METRIC_TEMPLATES, a_template())
+        self.make_route()
         assert await self.until(self._settled, 60.0)
-        if self.setting.kind in ("ordinals", "partition"):
+        if self.setting.kind in FROZEN:
             self.freeze()
             await asyncio.sleep(2)
         self.start()
@@ -195,10 +240,16 @@ class RolledWorld(World):
             tree = a_deployment(name, 2, image(1))
         else:
             spec = {"replicas": size, **pods_of(name, image(1))}
+            if self.setting.kind == "nodes":
+                del spec["replicas"]
             if self.setting.kind == "ordinals":
                 spec |= {"serviceName": name, "podManagementPolicy": "Parallel"}
             tree = {"metadata": {"name": name}, "spec": spec}
         self.put(self.setting.resource, tree)
+
+    def make_route(self) -> None:
+        if self.setting.routed:
+            self.put(HTTP_ROUTES, a_route(d1=100))
 
     def freeze(self) -> None:
         """Another template, which no pod gets before a rollout lets it."""
@@ -208,6 +259,8 @@ class RolledWorld(World):
         strategy: Tree = {"type": "RollingUpdate", "rollingUpdate": {"partition": size}}
         if self.setting.kind == "partition":
             strategy = {"paused": True}
+        if self.setting.kind == "nodes":
+            strategy = {"type": "OnDelete", "rollingUpdate": None}
         self.patch(
             self.setting.resource,
             "w",
@@ -220,6 +273,8 @@ class RolledWorld(World):
         spec: Tree = {"targetRef": self.reference("w"), "rolloutPlan": {**plan, **more}}
         if self.setting.kind == "pair":
             spec |= {"targetRef": self.reference("d2"), "sourceRef": [self.reference("d1")]}
+        if self.setting.routed:
+            spec["rolloutPlan"]["trafficRouting"] = routing("d1", "d2")
         if self.setting.kind == "scale":
             spec["rolloutPlan"].setdefault("targetSize", self.setting.size + 2)
         self.put(ROLLOUT_TRAITS, {"metadata": {"name": name}, "spec": spec})
@@ -234,6 +289,8 @@ class RolledWorld(World):
         found: Tree = {} if size is None else {"replicas": size}
         if self.setting.tolerance:
             found["maxUnavailable"] = self.setting.tolerance
+        if self.setting.measured:
+            found["canaryMetric"] = [a_metric()]
         if self.setting.hooked:
             found["batchRolloutWebhooks"] = [
                 {
@@ -294,7 +351,8 @@ class RolledWorld(World):
                 wire.at_effect = wire.after_effect = None
                 for plural in WATCHED:
                     wire.faulty.thaw(plural)
-        self.answer = 200
+        self.answer, self.metrics.says = 200, GOOD
+        self.make_route()
         self.heal_pods()
         for name in self.setting.workloads:
             self.make(name)
@@ -343,8 +401,9 @@ class RolledWorld(World):
         record = self.judge.record
         plural = self.setting.resource.plural
         self.judge.touched = self.harmed = False
-        if self.setting.kind in ("ordinals", "partition"):
-            self.patch(self.setting.resource, "w", {"spec": {"replicas": self.setting.size}})
+        if self.setting.kind in FROZEN:
+            if self.setting.kind != "nodes":
+                self.patch(self.setting.resource, "w", {"spec": {"replicas": self.setting.size}})
             self.freeze()
         elif not any(each[-1].size for each in record.workloads.values()):
             self.patch(DEPLOYMENTS, self.setting.workloads[0], {"spec": {"replicas": 3}})
@@ -358,6 +417,12 @@ class RolledWorld(World):
             spec["sourceRef"] = [self.reference(each) for each in ("d1", "d2")]
         self.put(ROLLOUT_TRAITS, {"metadata": {"name": "r"}, "spec": spec})
         await self.finish()
+
+
+def _outside() -> tuple[Tree, ...]:
+    """Definitions of what rollouts read besides."""
+    name = f"{METRIC_TEMPLATES.plural}.{METRIC_TEMPLATES.group}"
+    return (HTTP_ROUTE_DEFINITION, *(each for each in all_definitions() if each["metadata"]["name"] == name))
 
 
 def _resource(tree: Tree) -> Resource:
