@@ -100,6 +100,8 @@ class Kept(Struct):
         """The whole object was read and written in this version; without what it carried, the rest is lost."""
         gone = {} if keeps else {leaf: None for leaf in self.leaves if not shows(version, leaf)}
         if not keeps:
+            if version == "v2" and WAIT in self.leaves:  # its text was carried as well
+                self.leaves[WAIT] = f"{shown(WAIT, self.leaves[WAIT], version)}s"
             self.doubtful = {leaf: each for leaf, each in self.doubtful.items() if shows(version, leaf)}
         self.updated({**gone, **changes}, version, manager)
 

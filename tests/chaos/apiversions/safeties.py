@@ -26,6 +26,7 @@ from fairlead.contracts.apiversions.rule_tests import RuleTests
 from fairlead.core.rollout_hash import Change, HashWays
 from fairlead.engine import assembly, lease_terms
 from fairlead.engine.certificates import followed
+from fairlead.engine.conversion.webhook import InForce
 from fairlead.engine.decide import definition_writes, rotation
 from fairlead.engine.decide.exchange import Show
 from fairlead.engine.decide.storage_migration import objects, rewriting, steps
@@ -141,6 +142,8 @@ def foreign_conversion_is_taken(patch: pytest.MonkeyPatch) -> None:
 
 
 def attached_before_replicas_are_able(patch: pytest.MonkeyPatch) -> None:
+    """And one that has not read the rules yet refuses, instead of having the API server ask again."""
+    patch.setattr(InForce, "awaits", lambda *_: False)
     patch.setattr(attachment, "_awaited", lambda *_: None)
 
 
