@@ -6,6 +6,7 @@ import asyncio
 import os
 import subprocess
 import sys
+from functools import cache
 from hashlib import blake2b
 from pathlib import Path
 
@@ -90,6 +91,7 @@ def test_another_seed_gives_another_run() -> None:
     assert digest_of(seed=5, hashes=1) != digest_of(seed=6, hashes=1)
 
 
+@cache
 def digest_of(seed: int, hashes: int) -> str:
     """Of a run in a process of its own."""
     done = subprocess.run(
