@@ -184,7 +184,7 @@ async def test_a_group_that_is_away_counts_against_the_budget(site: Site) -> Non
     await play.available()
 
 
-@with_sets()
+@with_sets(long=True)
 async def test_an_old_group_that_is_away_blocks_a_rollout_that_may_spare_one(site: Site) -> None:
     """Section 5.24."""
     play = await begin(site)
@@ -205,7 +205,7 @@ async def test_an_old_group_that_is_away_blocks_a_rollout_that_may_spare_one(sit
     await play.until(lambda: play.is_available() and len(play.keys()) == 1)
 
 
-@with_sets()
+@with_sets(long=True)
 async def test_a_paused_set_records_what_is_asked_and_moves_no_group(site: Site) -> None:
     """Scenario 25."""
     play = await begin(site)

@@ -106,7 +106,7 @@ async def test_pod_that_nobody_knows_keeps_all(site: Site) -> None:
     assert "a-5" in play.operator.records("error", POD_CALL_FAILED)[0].keys["url"]
 
 
-@everywhere(controllers=False)
+@everywhere(controllers=False, long=True)
 async def test_slow_answer_in_time_counts(site: Site) -> None:
     _, pods = await delayed(site, wanted=3)
     pods.age(a_3=70)
@@ -172,7 +172,7 @@ async def test_cancelling_that_fails_is_logged_and_stops_nothing(site: Site, ans
     assert {record.level for record in failed if "zone-a-0." in record.keys["url"]} == {level}
 
 
-@everywhere(controllers=False)
+@everywhere(controllers=False, long=True)
 async def test_no_more_than_32_pods_are_called_at_once(site: Site) -> None:
     _, pods = await delayed(site, wanted=0, have=40)
     for ordinal in range(40):

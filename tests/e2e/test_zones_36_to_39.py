@@ -86,7 +86,7 @@ async def test_36_budget_that_is_raised_holds_at_once(site: Site) -> None:
     assert (await evict(site, "b-0")).status == 429
 
 
-@everywhere(controllers=False)
+@everywhere(controllers=False, long=True)
 async def test_36_pods_that_do_not_exist_count_as_unknown(site: Site) -> None:
     await guarded(site, maxUnavailable=1)
     await site.client.call(
@@ -236,7 +236,7 @@ async def test_39_zpdb_and_rollout(site: Site) -> None:
     assert play.operator.failures() == 0
 
 
-@everywhere(controllers=False)
+@everywhere(controllers=False, long=True)
 async def test_39_budget_above_zero_holds_for_the_rollout_as_well(site: Site) -> None:
     """The zone may lose two pods by its own budget, and one by the other."""
     await define_budgets(site)

@@ -79,7 +79,7 @@ async def _allowed(site: Site, letter: str) -> bool:
     return (await scaled(site, 2, letter)).status == 200
 
 
-@everywhere(controllers=False)
+@everywhere(controllers=False, long=True)
 async def test_e4_zones_of_the_group_without_a_name_do_not_mind_one_another(site: Site) -> None:
     """The controller rolls them as one group; a downscale looks at none of the others."""
     pods = await endpoints(site)
@@ -97,7 +97,7 @@ async def test_e4_zones_of_the_group_without_a_name_do_not_mind_one_another(site
     assert play.operator.failures("") == 0
 
 
-@everywhere(controllers=False)
+@everywhere(controllers=False, long=True)
 @pytest.mark.parametrize("subresource", ["", "scale"])
 async def test_e10_slow_pods_do_not_keep_a_patch_going_for_ever(site: Site, subresource: str) -> None:
     """The time that is written while the request is under way makes the server ask again, once; so the pods hear it
@@ -215,7 +215,7 @@ async def test_e24_unreachable_webhooks_stop_scaling_and_no_rollout(site: Site) 
     assert (await scaled(site, 5, "a")).status == 200
 
 
-@everywhere(controllers=False)
+@everywhere(controllers=False, long=True)
 @pytest.mark.parametrize("entry", ["nonsense", "{}", '{"lastDownscaled": "yesterday"}', '{"lastDownscaled": 7}'])
 async def test_e28_tracker_that_cannot_be_read_denies_every_group_until_it_is_repaired(site: Site, entry: str) -> None:
     pods = await endpoints(site)
@@ -256,7 +256,7 @@ async def test_e29_pod_that_answers_without_content_has_prepared(site: Site) -> 
     assert await replicas(site) == 3
 
 
-@everywhere(controllers=False)
+@everywhere(controllers=False, long=True)
 async def test_e30_at_most_32_pods_are_called_at_once_and_all_must_succeed(site: Site) -> None:
     pods = await endpoints(site)
     absent: dict[str, Any] = {f"_{ordinal}": "missing" for ordinal in range(40)}
@@ -409,7 +409,7 @@ async def test_taking_a_label_away_and_scaling_down_do_not_go_together(site: Sit
     assert (await scaled(site, 2, "a")).status == 200
 
 
-@everywhere(controllers=False)
+@everywhere(controllers=False, long=True)
 @pytest.mark.parametrize(
     ("label", "annotation", "status"),
     [
@@ -434,7 +434,7 @@ async def test_u2_annotation_with_the_time_between_zones_goes_before_the_label(
     assert (f"{PREFIX}b was downscaled at" in answer.text) == (status == 400)
 
 
-@everywhere(controllers=False)
+@everywhere(controllers=False, long=True)
 @pytest.mark.parametrize(
     "path", ["ingester/prepare", "/ingester/prepare", "//ingester//./prepare", "x/../ingester/prepare"]
 )

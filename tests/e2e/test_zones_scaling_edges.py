@@ -75,7 +75,7 @@ async def test_e13_denied_downscale_is_tried_again_though_nothing_tells_that_it_
     await site.until(lambda: play.scalings == ["b: 3 to 2"], within=5 * 60)
 
 
-@everywhere(controllers=False)
+@everywhere(controllers=False, long=True)
 async def test_e14_leader_of_another_group_is_none(site: Site) -> None:
     await a_zone(site, "a", 5, group="store", revision="new", current="new")
     await a_zone(site, "b", annotations=following("a"))
@@ -90,7 +90,7 @@ async def test_e14_leader_of_another_group_is_none(site: Site) -> None:
     assert play.operator.warnings(IMPOSSIBLE)
 
 
-@everywhere(controllers=False)
+@everywhere(controllers=False, long=True)
 async def test_e14_leader_that_is_deleted_ends_scaling_until_another_is_named(site: Site) -> None:
     a = await a_zone(site, "a", revision="new", current="new")
     b = await a_zone(site, "b", annotations=following("a"))
@@ -111,7 +111,7 @@ async def test_e14_leader_that_is_deleted_ends_scaling_until_another_is_named(si
     assert play.scalings == ["c: 4 to 3", "b: 3 to 5"]
 
 
-@everywhere(controllers=False)
+@everywhere(controllers=False, long=True)
 async def test_e15_chain_with_a_cycle_comes_to_an_end(site: Site) -> None:
     """Every pass brings one zone to its leader; the witness objects to two in one."""
     await a_zone(site, "a", 3, annotations=following("b"))
@@ -124,7 +124,7 @@ async def test_e15_chain_with_a_cycle_comes_to_an_end(site: Site) -> None:
     assert play.scalings == ["a: 3 to 4", "b: 4 to 5", "a: 4 to 5"]
 
 
-@everywhere(controllers=False)
+@everywhere(controllers=False, long=True)
 async def test_e15_zone_that_follows_itself_stays_as_it_is(site: Site) -> None:
     await a_zone(site, "a", annotations=following("a"))
 
@@ -136,7 +136,7 @@ async def test_e15_zone_that_follows_itself_stays_as_it_is(site: Site) -> None:
     assert play.operator.warnings() == []
 
 
-@everywhere(controllers=False)
+@everywhere(controllers=False, long=True)
 async def test_e16_leader_goes_before_reference(site: Site) -> None:
     """The reference counts once following has nothing to change; that it waits to shrink is no change."""
     await define_templates(site)
@@ -150,7 +150,7 @@ async def test_e16_leader_goes_before_reference(site: Site) -> None:
     assert play.scalings == ["b: 3 to 4", "b: 4 to 6"]
 
 
-@everywhere(controllers=False)
+@everywhere(controllers=False, long=True)
 @pytest.mark.parametrize(
     ("defined", "annotations", "why"),
     [
@@ -180,7 +180,7 @@ async def test_e17_reference_that_cannot_be_read_stops_no_rollout(
     assert play.operator.warnings(IMPOSSIBLE)
 
 
-@everywhere(controllers=False)
+@everywhere(controllers=False, long=True)
 async def test_e18_two_zones_that_mirror_one_object_are_compared_separately(site: Site) -> None:
     await define_templates(site)
     await a_template(site, 5)
@@ -194,7 +194,7 @@ async def test_e18_two_zones_that_mirror_one_object_are_compared_separately(site
     assert await told(site) == 5
 
 
-@everywhere(controllers=False)
+@everywhere(controllers=False, long=True)
 async def test_e19_downscale_in_the_future_has_not_passed(site: Site) -> None:
     await a_zone(site, "a", 2, revision="new", current="new", annotations=shrunk(hours=-1))
     await a_zone(site, "b", annotations=following("a"), own_labels={MIN_TIME: "1s"})
@@ -206,7 +206,7 @@ async def test_e19_downscale_in_the_future_has_not_passed(site: Site) -> None:
     assert play.deletions == ["b-0"]
 
 
-@everywhere(controllers=False)
+@everywhere(controllers=False, long=True)
 async def test_e19_pod_that_is_prepared_in_the_future_is_waited_for(site: Site) -> None:
     _, pods = await delayed(site, wanted=3)
     pods.age(a_3=70, a_4=-120)
@@ -218,7 +218,7 @@ async def test_e19_pod_that_is_prepared_in_the_future_is_waited_for(site: Site) 
     assert pods.called("POST") == ["a-3", "a-4"]
 
 
-@everywhere(controllers=False)
+@everywhere(controllers=False, long=True)
 async def test_e20_pod_that_is_prepared_anew_is_waited_for_anew(site: Site) -> None:
     zone, pods = await delayed(site, wanted=3)
     pods.age(a_3=50, a_4=50)
@@ -258,7 +258,7 @@ async def test_e21_restart_loses_no_time_of_a_delay(site: Site) -> None:
     assert second.scalings == ["a: 5 to 3"]
 
 
-@everywhere(controllers=False)
+@everywhere(controllers=False, long=True)
 async def test_e22_reference_that_goes_up_during_the_delay_is_followed_at_once(site: Site) -> None:
     zone, pods = await delayed(site, wanted=3)
     play = await begin(site)

@@ -55,7 +55,7 @@ async def test_b2_follower_grows_only_when_its_leader_is_ready(site: Site) -> No
     assert play.scalings == ["c: 3 to 4", "b: 3 to 4"]
 
 
-@everywhere(controllers=False)
+@everywhere(controllers=False, long=True)
 async def test_b2_follower_shrinks_though_its_leader_is_not_ready(site: Site) -> None:
     await a_zone(site, "a", 2, ready=1, _0="notReady")
     await a_zone(site, "b", annotations=following("a") | {UPSCALE_ONLY_WHEN_LEADER_READY: "true"})
@@ -80,7 +80,7 @@ async def test_b3_reference_is_told_only_where_that_is_wanted(site: Site, value:
     assert await told(site) == expected
 
 
-@everywhere(controllers=False)
+@everywhere(controllers=False, long=True)
 @pytest.mark.parametrize("number", ["5", "+5"])
 async def test_b9_forced_follower_grows_though_its_leader_is_smaller_and_not_ready(site: Site, number: str) -> None:
     await a_zone(site, "a", 2, ready=1, _0="notReady")
@@ -93,7 +93,7 @@ async def test_b9_forced_follower_grows_though_its_leader_is_smaller_and_not_rea
     assert play.scalings == ["b: 3 to 5"]
 
 
-@everywhere(controllers=False)
+@everywhere(controllers=False, long=True)
 @pytest.mark.parametrize("number", ["-1", "abc", "", "2147483648"])
 async def test_b9_forced_number_that_is_none_is_ignored(site: Site, number: str) -> None:
     await a_zone(site, "a", 4, revision="new", current="new")
@@ -107,7 +107,7 @@ async def test_b9_forced_number_that_is_none_is_ignored(site: Site, number: str)
     assert play.operator.warnings("invalid annotation")
 
 
-@everywhere(controllers=False)
+@everywhere(controllers=False, long=True)
 async def test_b9_force_means_nothing_to_a_zone_that_neither_follows_nor_mirrors(site: Site) -> None:
     await a_zone(site, "a", annotations={FORCE_REPLICAS: "0"})
 
@@ -118,7 +118,7 @@ async def test_b9_force_means_nothing_to_a_zone_that_neither_follows_nor_mirrors
     assert play.deletions == ["a-0"]
 
 
-@everywhere(controllers=False)
+@everywhere(controllers=False, long=True)
 async def test_b9_forced_number_goes_before_the_references_and_the_delay_still_holds(site: Site) -> None:
     zone, pods = await delayed(site, wanted=9)
     await zone.annotate(**{FORCE_REPLICAS: "3"})
@@ -192,7 +192,7 @@ async def test_rule_24_what_cannot_be_read_is_an_error_where_it_is_needed(
     assert play.operator.failures() == 0
 
 
-@everywhere(controllers=False)
+@everywhere(controllers=False, long=True)
 async def test_h5_calls_begin_at_the_first_ordinal(site: Site) -> None:
     zone, pods = await delayed(site, wanted=3)
     await zone.change({"spec": {"ordinals": {"start": 10}}})
@@ -242,7 +242,7 @@ async def test_h17_delayed_zone_wakes_pod_by_pod(site: Site) -> None:
     assert play.scalings == ["a: 5 to 4", "a: 4 to 3"]
 
 
-@everywhere(controllers=False)
+@everywhere(controllers=False, long=True)
 async def test_s15_zones_of_other_groups_are_not_scaled_along(site: Site) -> None:
     """Each group has its own scaling, and an error in one stops none of the others."""
     await a_zone(site, "a", 4, group="one", revision="new", current="new")

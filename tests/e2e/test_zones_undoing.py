@@ -38,7 +38,7 @@ def last_heard(pods: Endpoints) -> dict[str, str]:
     return {heard.pod: heard.method for heard in pods.heard}
 
 
-@everywhere(controllers=False, seeds=range(6))
+@everywhere(controllers=False, seeds=range(6), long=True)
 @GROUPS
 @pytest.mark.parametrize("delay", [0.05, 0.2], ids=["50 ms", "200 ms"])
 async def test_b4_who_tries_again_at_once_is_admitted_and_its_pods_stay_prepared(
