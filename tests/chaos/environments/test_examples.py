@@ -13,6 +13,7 @@ from pathlib import Path
 import pytest
 
 from fairlead.contracts.environments.stand_in.rules import CATCH_UP, FAIL, PROMOTE_TAKES
+from fairlead.engine.manager import RESYNC
 from kubesim.faults import Fault
 from kubesim.pods.behaviour import CRASH_AFTER, HOLD
 from tests.chaos.environments.facts import IMAGES, MANUALLY
@@ -28,7 +29,8 @@ from tests.chaos.environments.steps import (
     Revert,
     Twin,
 )
-from tests.chaos.environments.world import OPS, EnvironmentSetting, EnvironmentWorld
+from tests.chaos.environments.world import AT_REST, OPS, EnvironmentSetting, EnvironmentWorld
+from tests.chaos.machine import SOAKS, soaked
 from tests.chaos.steps import Cut, DieAt, Freeze, Restart, Step, Stop, Wait
 from tests.chaos.world import World, play
 
@@ -152,6 +154,11 @@ CAUSES: dict[Cause, str] = {
 }
 
 
+STAYS = AT_REST if SOAKS else 2.2 * RESYNC
+"""Virtual seconds in which everything is looked at twice, and with `--soak` six times."""
+
+
+@soaked
 @pytest.mark.parametrize("cause", CAUSES)
 def test_a_cause_that_stays_leaves_the_status_as_it_is(cause: Cause) -> None:
     """L7: whatever is waited for, nothing is written while it is, and the reason does not change."""
@@ -164,7 +171,7 @@ def test_a_cause_that_stays_leaves_the_status_as_it_is(cause: Cause) -> None:
         assert world.fact.reason == CAUSES[cause]
 
         reasons = len(world.judge.reasons)
-        await world.rest()
+        await world.rest(STAYS)
 
         assert world.judge.reasons[reasons:] == []
 
