@@ -174,7 +174,7 @@ async def test_what_was_written_in_the_old_version_while_nobody_converted_is_nam
     agreed = await api(site.client, "attach", kind.name, "--rules", rules, *home)
 
     assert refused.code == 6
-    assert f"1 of 5 objects have fields of another version, or nobody can tell: {site.namespace}/odd" in refused.err
+    assert f"1 of 5 objects has fields of another version, or nobody can tell: {site.namespace}/odd" in refused.err
     assert agreed.code == 0, agreed.err
     assert (await kind.live("converted", "v1"))["spec"]["colour"] == "blue"
 

@@ -154,6 +154,6 @@ async def test_owners_are_named_in_the_hub_which_need_not_be_stored_yet(site: Si
     ran = await fix_refs(site, "--dependents", "Secret", "--rules", str(rules))
 
     assert ran.code == codes.DONE
-    assert "managedFields of 1 objects name v2 and ownerReferences of 1 dependents name v3 now" in ran.out
+    assert "managedFields of 1 object name v2 and ownerReferences of 1 dependent name v3 now" in ran.out
     after = await read(site.client, Ref(SECRETS, site.namespace, "belonging"))
     assert after["metadata"]["ownerReferences"][0]["apiVersion"] == f"{GROUP}/v3"

@@ -13,6 +13,7 @@ from fairlead.contracts.apiversions.commands.no_namespaces import refuse_namespa
 from fairlead.contracts.apiversions.commands.said import complain, show
 from fairlead.contracts.apiversions.decide.offline.backup_format import BadBackup, Manifest
 from fairlead.contracts.apiversions.dependents import search
+from fairlead.core.amounts import counted
 from fairlead.engine.command import Invocation, Precondition, Subcommand
 from fairlead.engine.progress import Reporter, Tally
 
@@ -66,9 +67,9 @@ def _result(manifest: Manifest, place: Path) -> dict[str, object]:
 
 
 def _text(manifest: Manifest, place: Path) -> str:
-    lines = [f"{manifest.crd}: {manifest.objects} objects in {manifest.version} are in {place}"]
+    lines = [f"{manifest.crd}: {counted(manifest.objects, 'object')} in {manifest.version} kept in {place}"]
     if manifest.dependents:
-        lines.append(f"{len(manifest.dependents)} objects that they own are named in its manifest")
+        lines.append(f"named in its manifest as owned by them: {counted(len(manifest.dependents), 'object')}")
     if manifest.unlisted:
         lines.append(f"not looked through for objects that they own: {', '.join(manifest.unlisted)}")
     return "\n".join(lines)

@@ -20,6 +20,7 @@ from fairlead.contracts.apiversions.commands.rule_sources import (
 from fairlead.contracts.apiversions.decide.convert import Kind
 from fairlead.contracts.apiversions.manifests.conversions import Found, Outcome, Wish, converted
 from fairlead.contracts.apiversions.manifests.files import EXTENSIONS, files_in, text_of, write_whole
+from fairlead.core.amounts import counted
 from fairlead.engine.command import Invocation, Subcommand, Usage
 from fairlead.engine.object_files import STDIN, Unreadable, documents_in
 
@@ -159,7 +160,7 @@ def _tell(files: list[Converted], given: argparse.Namespace) -> None:
         for note in each.outcome.notes:
             print(f"{each.name}: {note}", file=sys.stderr)
     if not rows:
-        print(f"nothing to convert to {given.to} in {len(files)} files", file=sys.stderr)
+        print(f"nothing to convert to {given.to} in {counted(len(files), 'file')}", file=sys.stderr)
 
 
 def _write(files: list[Converted], given: argparse.Namespace) -> None:
@@ -176,7 +177,7 @@ def _write(files: list[Converted], given: argparse.Namespace) -> None:
                 write_whole(each.path, each.outcome.text)
             except Unreadable as error:
                 raise Usage(str(error)) from None
-    print(f"{len(written)} of {len(files)} files rewritten", file=sys.stderr)
+    print(f"{len(written)} of {counted(len(files), 'file')} rewritten", file=sys.stderr)
 
 
 COMMAND = Subcommand(add_arguments=_add_arguments, run=_run, needs_cluster=lambda given: not given.crd)

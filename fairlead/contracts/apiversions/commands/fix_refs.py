@@ -28,6 +28,7 @@ from fairlead.contracts.apiversions.decide.reference_fix import FixFailure, FixJ
 from fairlead.contracts.apiversions.decide.rule_sets import RulesRejected
 from fairlead.contracts.apiversions.decide.trees import Tree
 from fairlead.contracts.apiversions.dependents import search
+from fairlead.core.amounts import counted
 from fairlead.engine.command import Invocation, Subcommand, Usage
 from fairlead.engine.decide.job import journaled
 from fairlead.engine.decide.managed_fields import Entry, Fields
@@ -154,8 +155,8 @@ def _told(journal: FixJournal, definition: Tree, hub: str, called: Invocation) -
 
 def _text(result: Fixed, *, dry_run: bool) -> list[str]:
     name = "could name" if dry_run else "name"
-    owned = f"managedFields of {result.objects} objects"
-    owners = f"ownerReferences of {result.dependents} dependents"
+    owned = f"managedFields of {counted(result.objects, 'object')}"
+    owners = f"ownerReferences of {counted(result.dependents, 'dependent')}"
     if result.hub:
         owned = f"{owned} {name} {result.version}"
     lines = [f"{result.crd}: {owned} and {owners} {name} {result.hub or result.version} now"]

@@ -36,6 +36,7 @@ from fairlead.contracts.apiversions.upgrade_plans import (
     workload_of,
 )
 from fairlead.contracts.apiversions.upgrade_records import JOURNAL, Summary, told
+from fairlead.core.amounts import counted
 from fairlead.engine.command import Invocation, Precondition, Subcommand, Usage
 from fairlead.engine.job_run import CommandJob, JobStopped, run_job
 from fairlead.engine.progress import Tally
@@ -137,7 +138,7 @@ class _Begun:
             return codes.ERROR
         if rehearsed.failed:
             print(rehearsal_text(rehearsed))
-            raise Precondition(f"{rehearsed.failed} objects cannot be converted, so nothing was written")
+            raise Precondition(f"{counted(rehearsed.failed, 'object')} cannot be converted, so nothing was written")
         place = given.backup or Path(f"fairlead-backup-{name}-{clock.now():%Y%m%dT%H%M%SZ}")
         text = plan_text(plan, journal, rehearsed, place)
         if given.dry_run:

@@ -23,6 +23,7 @@ from fairlead.contracts.apiversions.live_objects import paced
 from fairlead.contracts.apiversions.preflight_look import LookTerms, look, without_cluster
 from fairlead.contracts.apiversions.release_look import look_at_release, release_of
 from fairlead.contracts.apiversions.rule_files import definitions_in, rules_in
+from fairlead.core.amounts import counted
 from fairlead.core.release import Release
 from fairlead.engine.command import Invocation, Subcommand, Usage
 from fairlead.engine.object_files import Unreadable
@@ -169,7 +170,13 @@ def _text(findings: list[Finding], names: list[str]) -> str:
     counts = {severity: sum(each.severity == severity for each in findings) for severity in ORDER}
     if not findings:
         return f"{len(names)} CRDs: nothing found" if len(names) > 3 else f"{', '.join(names)}: nothing found"
-    told = f"{counts['block']} block, {counts['warn']} warn, {counts['info']} inform"
+    told = ", ".join(
+        (
+            counted(counts["block"], "blocks", "block"),
+            counted(counts["warn"], "warns", "warn"),
+            counted(counts["info"], "informs", "inform"),
+        )
+    )
     return "\n".join([*lines, told])
 
 

@@ -16,6 +16,7 @@ from fairlead.contracts.apiversions.decide.trees import Tree
 from fairlead.contracts.apiversions.decide.version_uses import carried
 from fairlead.contracts.apiversions.live_objects import objects
 from fairlead.contracts.apiversions.uses import uses_of
+from fairlead.core.amounts import counted
 from fairlead.engine.command import Invocation, Subcommand
 from kubeloop.client import Client
 from kubeloop.errors import Conflict, NotFound
@@ -46,7 +47,7 @@ async def _run(called: Invocation) -> int:
         if isinstance(step, Step) and given.version in uses.carried:
             count = await _forget(called.client, live, given.version, dry_run=given.dry_run)
             said = "would be" if given.dry_run else "are"
-            print(f"what {count} objects carried for {given.version} {said} taken off them", file=sys.stderr)
+            print(f"what {counted(count, 'object')} carried for {given.version} {said} taken off", file=sys.stderr)
         return step
 
     code = await version_step.run(called, decide)

@@ -22,6 +22,7 @@ from fairlead.contracts.apiversions.decide.offline.restoring import RestoreJourn
 from fairlead.contracts.apiversions.decide.pruned_leaves import lost_of
 from fairlead.contracts.apiversions.decide.trees import Tree
 from fairlead.contracts.apiversions.routed_records import RoutedRecords
+from fairlead.core.amounts import counted
 from fairlead.engine.command import Invocation, Precondition, Subcommand
 from fairlead.engine.driver.request_pace import RequestPace
 from fairlead.engine.job_run import CommandJob, RunTerms, run_job
@@ -147,8 +148,9 @@ def _check_stored(schemas: Mapping[str, Node], backup: Backup) -> None:
         lost = [each for path in manifest.paths if (each := lost_of(msgspec.json.decode(backup.content(path)), schema))]
         if lost:
             raise Precondition(
-                f"{len(lost)} objects would be stored in {version}, which has no {restoring.listed(lost[0])}, and"
-                f" nobody converts {manifest.crd}: attach rules with `fairlead api attach {manifest.crd} --rules FILE`,"
+                f"{counted(len(lost), 'object')} would be stored in {version}, which has no "
+                f"{restoring.listed(lost[0])}, and nobody converts {manifest.crd}: attach rules with "
+                f"`fairlead api attach {manifest.crd} --rules FILE`,"
                 f" or widen the schemas with `fairlead api serve {manifest.crd} {manifest.version} --union`"
             )
 
@@ -157,9 +159,10 @@ def _text(journal: RestoreJournal, backup: Backup, *, dry_run: bool) -> str:
     would = "would be " if dry_run else ""
     same, changed, made = journal.same, journal.changed, journal.created
     crd = backup.manifest.crd
-    lines = [f"{crd}: {same} objects are as in the backup, {changed} {would}brought back, {made} {would}made again"]
+    kept = counted(same, "object is", "objects are")
+    lines = [f"{crd}: {kept} as in the backup, {changed} {would}brought back, {made} {would}made again"]
     if journal.pointed:
-        lines.append(f"{journal.pointed} objects that they own {would}pointed to them")
+        lines.append(f"{counted(journal.pointed, 'object')} that they own {would}pointed to them")
     lines += _named("skipped", journal.skipped, journal.skipped_count)
     lines += _named("failed", journal.failed, journal.failed_count)
     return "\n".join(lines)

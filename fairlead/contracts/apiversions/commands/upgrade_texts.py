@@ -7,17 +7,20 @@ from pathlib import Path
 from fairlead.contracts.apiversions.decide.offline.rehearsing import RehearsalJournal
 from fairlead.contracts.apiversions.decide.offline.upgrade_journal import Phase, UpgradeJournal
 from fairlead.contracts.apiversions.upgrade_plans import UpgradePlan
+from fairlead.core.amounts import counted
 
 
 def plan_text(plan: UpgradePlan, journal: UpgradeJournal, rehearsed: RehearsalJournal, place: Path) -> str:
     lines = [
-        f"{plan.crd}: {rehearsed.done} objects go from {plan.old} to {plan.new}",
+        f"{plan.crd}: {counted(rehearsed.done, 'object goes', 'objects go')} from {plan.old} to {plan.new}",
         f"1. a backup is kept in {place}",
     ]
     operator = journal.operator
     if operator is not None:
         kind = operator.ref.resource.kind
-        lines.append(f"2. {kind} {operator.ref.name} goes from {operator.replicas} replicas to 0, until all is done")
+        lines.append(
+            f"2. {kind} {operator.ref.name} goes from {counted(operator.replicas, 'replica')} to 0, until all is done"
+        )
     else:
         lines.append("2. no operator is stopped: name it with --operator, or stop it yourself")
     if journal.freeze:
@@ -26,7 +29,8 @@ def plan_text(plan: UpgradePlan, journal: UpgradeJournal, rehearsed: RehearsalJo
         lines.append("3. others may write meanwhile, and lose what the new version cannot hold: --freeze denies it")
     lines.append(f"4. {plan.new} is stored, and every object is written in it")
     if rehearsed.carrying:
-        lines.append(f"   {rehearsed.carrying} objects hold what {plan.new} cannot; it is carried in annotations")
+        hold = counted(rehearsed.carrying, "object holds", "objects hold")
+        lines.append(f"   {hold} what {plan.new} cannot; it is carried in annotations")
     gone = "removed" if journal.remove else "served no longer"
     lines.append(f"5. {', '.join(plan.unserved) or plan.old}: {gone}")
     return "\n".join(lines)

@@ -16,6 +16,7 @@ from fairlead.contracts.apiversions.decide.detaching import blockers
 from fairlead.contracts.apiversions.decide.payload_look import Look, LookFailed, looked, told
 from fairlead.contracts.apiversions.decide.trees import Tree
 from fairlead.core.act import AnyWrite, Apply, Does, EventNote, Patch
+from fairlead.core.amounts import counted
 from fairlead.core.ask import Answers, Ask, Bad, Need, Read
 from fairlead.core.decision import Decision, Hold, Move
 from fairlead.core.reason import Reason
@@ -180,7 +181,7 @@ def _looked(seen: AttachSnapshot, cached: Tree, now: datetime) -> Decision | Nee
             note = EventNote(seen.about, warning=True, reason="AttachBlocked", text=problem)
             return _held("wait_for_look", Reason.OBJECTS_UNSEEN, problem, note, now + TRY_AGAIN)
         case looking:
-            return Decision("look", _again(Reason.OBJECTS_UNSEEN, f"{looking.seen} objects looked at", now))
+            return Decision("look", _again(Reason.OBJECTS_UNSEEN, f"{counted(looking.seen, 'object')} looked at", now))
 
 
 def _written(seen: AttachSnapshot, *, is_repair: bool) -> Decision | Need | None:

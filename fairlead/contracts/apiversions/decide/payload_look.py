@@ -20,6 +20,7 @@ from fairlead.contracts.apiversions.decide.field_evidence import payload_of
 from fairlead.contracts.apiversions.decide.payload import judged
 from fairlead.contracts.apiversions.decide.pruned_leaves import is_union_safe
 from fairlead.contracts.apiversions.decide.trees import Tree, same
+from fairlead.core.amounts import counted
 from fairlead.core.ask import Answers, Ask, Bad, Listing, Need, ReadRecord, SwapRecord
 from fairlead.engine.decide.conversion_probe import resource_of
 from kubeloop.unreadable import UNREADABLE
@@ -115,7 +116,9 @@ def told(look: Look) -> str:
     """The sentence about objects that stand in the way."""
     more = look.foreign - len(look.named)
     names = ", ".join(look.named) + (f" and {more} more" if more > 0 else "")
-    return f"{look.foreign} of {look.seen} objects have fields of another version, or nobody can tell: {names}"
+    have = "has" if look.foreign == 1 else "have"
+    of = f"{look.foreign} of {counted(look.seen, 'object')}"
+    return f"{of} {have} fields of another version, or nobody can tell: {names}"
 
 
 class _Page(Struct, frozen=True):

@@ -15,6 +15,7 @@ import msgspec
 from msgspec import Struct, structs
 
 from fairlead.core.act import Does, Patch, PatchKind
+from fairlead.core.amounts import counted
 from fairlead.core.ask import Ask, Bad, Good, Listing, Need
 from fairlead.core.decision import Decision, Hold
 from fairlead.core.reason import Reason
@@ -257,7 +258,7 @@ def _round_over(journal: FixJournal, now: datetime) -> Outcome:
     if not journal.outrun:
         return _over(structs.replace(journal, phase=Phase.DONE))
     if journal.rounds + 1 >= MOST_ROUNDS:
-        many = f"{journal.outrun} objects are written by others faster than they can be read"
+        many = f"{counted(journal.outrun, 'object is', 'objects are')} written by others faster than can be read"
         return _over(structs.replace(journal, phase=Phase.INCOMPLETE, problem=many))
     again = structs.replace(journal, phase=Phase.OBJECTS, rounds=journal.rounds + 1, outrun=0, place=0, seen=0)
     return _moving(again, now)

@@ -8,6 +8,7 @@ from datetime import datetime
 from msgspec import structs
 
 from fairlead.core.act import AnyWrite, Does, Patch, PatchKind
+from fairlead.core.amounts import counted
 from fairlead.core.ask import Bad, Good, Need
 from fairlead.engine.decide import managed_fields
 from fairlead.engine.decide.job import Turn, not_leading
@@ -42,8 +43,8 @@ def refs(journal: StorageJournal, plan: Plan, seen: Snapshot, now: datetime) -> 
     untracked = sum(not each.managed for each in page.objects)
     failed, skipped = answered.counts.failed, answered.counts.skipped
     counts = Counts(done=len(page.objects) - failed - skipped, failed=failed, skipped=skipped)
-    counted = structs.replace(answered, counts=counts, untracked=untracked, repaired=answered.counts.done)
-    after, is_last = page_done(journal, page, counted, seen, now)
+    found = structs.replace(answered, counts=counts, untracked=untracked, repaired=answered.counts.done)
+    after, is_last = page_done(journal, page, found, seen, now)
     if not is_last:
         return moving(after, "refs_page", now)
     if many := after.counts.failed:
@@ -65,13 +66,13 @@ def rewrite(journal: StorageJournal, plan: Plan, seen: Snapshot, now: datetime) 
     answered = _answered(writes, journal, seen, now)
     if not isinstance(answered, PageResult):
         return answered
-    counted = structs.replace(answered, counts=answered.counts.plus(Counts(done=len(page.objects) - len(written))))
-    after, is_last = page_done(journal, page, counted, seen, now)
+    found = structs.replace(answered, counts=answered.counts.plus(Counts(done=len(page.objects) - len(written))))
+    after, is_last = page_done(journal, page, found, seen, now)
     if not is_last:
         return moving(after, "rewrite_page", now)
     after = structs.replace(after, rewritten=after.counts)
     if after.counts.failed:
-        return ended(after, Phase.INCOMPLETE, now, f"{after.counts.failed} objects could not be written")
+        return ended(after, Phase.INCOMPLETE, now, f"{counted(after.counts.failed, 'object')} could not be written")
     if view.dry_run:
         return ended(after, Phase.REHEARSED, now)
     return entering(structs.replace(after, is_walked=True), Phase.VERIFY, now)
@@ -97,7 +98,7 @@ def verify(journal: StorageJournal, plan: Plan, seen: Snapshot, now: datetime) -
     if not is_last:
         return moving(after, "verify_page", now)
     if after.counts.failed:
-        return ended(after, Phase.INCOMPLETE, now, f"{after.counts.failed} objects could not be written")
+        return ended(after, Phase.INCOMPLETE, now, f"{counted(after.counts.failed, 'object')} could not be written")
     if not after.counts.unproven:
         return entering(after, Phase.PRUNE, now)
     if after.rounds + 1 >= MOST_ROUNDS:

@@ -13,6 +13,7 @@ import msgspec
 from msgspec import Struct
 
 from fairlead.contracts.apiversions.decide.trees import Tree
+from fairlead.core.amounts import counted
 from kubeloop.unreadable import UNREADABLE
 
 FORMAT = 1
@@ -112,8 +113,8 @@ def manifest_in(content: bytes, where: str) -> Manifest:
             raise BadBackup(f'{where} names the file "{path}", which no backup has: it was edited')
     if DEFINITION not in manifest.files or len(manifest.paths) != manifest.objects:
         raise BadBackup(
-            f"{where} names {len(manifest.paths)} objects where it counts {manifest.objects}, or no {DEFINITION}:"
-            " it was edited"
+            f"{where} names {counted(len(manifest.paths), 'object')} where it counts {manifest.objects}, "
+            f"or no {DEFINITION}: it was edited"
         )
     return manifest
 

@@ -26,6 +26,7 @@ from fairlead.contracts.apiversions.decide.offline.upgrade_journal import (
 from fairlead.contracts.apiversions.decide.offline.walks import Unfit, walked
 from fairlead.contracts.apiversions.decide.trees import Tree
 from fairlead.core.act import Does, Patch, PatchKind
+from fairlead.core.amounts import counted
 from fairlead.core.ask import Ask, Bad, Good, Need, Read
 from fairlead.engine.decide import managed_fields
 from fairlead.engine.decide.managed_fields import Entry
@@ -97,7 +98,7 @@ def point(scene: Scene, version: str, then: Outcome) -> Outcome:
     )
     if failures:
         after = structs.replace(after, failures=failures, place=begin)
-        return stopped(after, f"{len(failures)} dependents cannot be done; they are named above", End.FAILED)
+        return stopped(after, f"{counted(len(failures), 'dependent')} cannot be done, as named above", End.FAILED)
     return scene.wait("point_again", after) if again else moving(after, "point_page", scene.now)
 
 

@@ -29,6 +29,7 @@ from fairlead.contracts.apiversions.decide.offline.upgraded_definitions import i
 from fairlead.contracts.apiversions.decide.offline.walks import Unfit, good, told, walked
 from fairlead.contracts.apiversions.decide.trees import Tree
 from fairlead.core.act import Does, Replace
+from fairlead.core.amounts import counted
 from fairlead.core.ask import Answer, Ask, Bad, Discover, Good, Listing, Need, Question, Read, ReadRecord, SwapRecord
 from fairlead.core.decision import Decision, Hold
 from fairlead.core.reason import Reason
@@ -148,11 +149,15 @@ class Scene(Struct):
             return moving(after, rule, self.now)
         if after.counts.failed:
             failed = after.counts.failed
-            return stopped(after, f"{failed} objects cannot be done; they are named above", End.FAILED)
+            return stopped(after, f"{counted(failed, 'object')} cannot be done, as named above", End.FAILED)
         if after.counts.again:
             if after.passes + 1 >= MOST_PASSES:
                 many = after.counts.again
-                return stopped(after, f"{many} objects are written by others faster than by this run", End.FAILED)
+                return stopped(
+                    after,
+                    f"{counted(many, 'object is', 'objects are')} written by others faster than by this run",
+                    End.FAILED,
+                )
             again = structs.replace(after, passes=after.passes + 1, counts=Counts())
             return self.wait("walk_again", again)
         return then(Scene(self.seen, self.now, after))

@@ -14,6 +14,7 @@ from fairlead.contracts.apiversions.decide.preflight.definitions import named_st
 from fairlead.contracts.apiversions.decide.preflight.findings import SHOWN_OBJECTS, Finding
 from fairlead.contracts.apiversions.decide.trees import Tree
 from fairlead.contracts.apiversions.decide.version_uses import Uses
+from fairlead.core.amounts import counted
 from fairlead.engine.decide.conversion_probe import FAILED, Unconverted, unconverted
 
 EXPIRES_SOON = timedelta(days=30)
@@ -197,16 +198,20 @@ def of_uses(gone: Mapping[str, Finding], uses: Uses, admission: Mapping[str, Seq
     """
     for version, finding in gone.items():
         reasons = [
-            (found.objects, what, tuple(found.names[:SHOWN_OBJECTS]))
-            for counts, what in ((uses.managed, "managedFields of {} objects"), (uses.owned, "{} owner references"))
+            (found.objects, f"{before}{counted(found.objects, *what)}", tuple(found.names[:SHOWN_OBJECTS]))
+            for counts, before, what in (
+                (uses.managed, "managedFields of ", ("object name", "objects name")),
+                (uses.owned, "", ("owner reference names", "owner references name")),
+            )
             if (found := counts.get(version)) is not None
         ]
         if names := admission.get(version):
-            reasons.append((len(names), "{} rules of admission", tuple(names[:SHOWN_OBJECTS])))
+            rules = counted(len(names), "rule of admission names", "rules of admission name")
+            reasons.append((len(names), rules, tuple(names[:SHOWN_OBJECTS])))
         if not reasons:
             yield finding
         for count, what, objects in reasons:
-            yield named_still(finding, count, what.format(count), objects)
+            yield named_still(finding, count, what, objects)
 
 
 def admission_names(configurations: Iterable[Tree], group: str, plural: str) -> dict[str, list[str]]:

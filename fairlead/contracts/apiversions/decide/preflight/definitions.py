@@ -141,13 +141,13 @@ def _gone(live: Tree, new: Tree) -> Iterator[Finding]:
 
 
 def named_still(finding: Finding, count: int, what: str, objects: tuple[str, ...]) -> Finding:
-    """A version that goes while something names it."""
+    """A version that goes while something names it; `what` ends with the verb."""
     return Finding(
         code=finding.code,
         severity="block",
         crd=finding.crd,
         version=finding.version,
-        message=f"{finding.message}, and {what} name it",
+        message=f"{finding.message}, and {what} it",
         fix=f"fairlead api fix-refs {finding.crd}",
         count=count,
         objects=objects,

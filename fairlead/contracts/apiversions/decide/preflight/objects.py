@@ -17,6 +17,7 @@ from fairlead.contracts.apiversions.decide.pruned_leaves import text_of
 from fairlead.contracts.apiversions.decide.trees import Tree
 from fairlead.contracts.apiversions.decide.version_uses import Count, object_name
 from fairlead.contracts.apiversions.kinds import MOST_ANNOTATIONS
+from fairlead.core.amounts import counted
 
 LARGEST = 1 << 20
 """Bytes of an object, above which servers begin to refuse."""
@@ -56,12 +57,12 @@ def _counted(finding: Finding, count: Count, unlisted: str) -> Finding:
         return structs.replace(finding, message=f"{finding.message} (objects were not looked at: {unlisted})")
     if not count.objects:
         return structs.replace(finding, count=0)
-    have = "object has" if count.objects == 1 else "objects have"
+    have = counted(count.objects, "object has", "objects have")
     hit = "it" if finding.code == "NoneWouldPrune" else "what is refused or lost then"
     return structs.replace(
         finding,
         severity="block",
-        message=f"{finding.message}; {count.objects} {have} {hit}",
+        message=f"{finding.message}; {have} {hit}",
         count=count.objects,
         objects=tuple(count.names[:SHOWN_OBJECTS]),
     )
@@ -86,7 +87,7 @@ class ConversionTally:
                 crd=self._crd,
                 version=hit.version,
                 path=hit.path,
-                message=f"{hit.message} ({count.objects} {'object' if count.objects == 1 else 'objects'})",
+                message=f"{hit.message} ({counted(count.objects, 'object')})",
                 fix="" if hit.severity != "block" else f"fairlead api roundtrip {self._crd} --live",
                 count=count.objects,
                 objects=tuple(count.names[:SHOWN_OBJECTS]),

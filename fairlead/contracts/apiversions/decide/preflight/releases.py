@@ -10,6 +10,7 @@ from fairlead.contracts.apiversions.decide.crd_versions import name_of, storage_
 from fairlead.contracts.apiversions.decide.preflight.findings import SHOWN_OBJECTS, Finding
 from fairlead.contracts.apiversions.decide.trees import Tree
 from fairlead.contracts.apiversions.decide.version_uses import Count, object_name
+from fairlead.core.amounts import counted
 from fairlead.core.release import Release
 from fairlead.core.semantic_versions import parse
 from fairlead.engine.decide.downgrade import MAX_OPERATOR_VERSION, OPERATOR_VERSION, is_downgrade, refusal
@@ -59,7 +60,7 @@ class IgnoredTally:
                 code="ObjectsIgnored",
                 severity="warn",
                 crd=self._crd,
-                message=f"{self._release.version} would leave {count.objects} objects alone: {text}",
+                message=f"{self._release.version} would leave {counted(count.objects, 'object')} alone: {text}",
                 fix="" if why != "older" else "fairlead operator --adopt always",
                 count=count.objects,
                 objects=tuple(count.names[:SHOWN_OBJECTS]),
@@ -72,7 +73,8 @@ class IgnoredTally:
                     code="WouldRoll",
                     severity="warn",
                     crd=self._crd,
-                    message=f"{self._release.version} rolls the workloads of {self.objects} objects: {each.reason}",
+                    message=f"{self._release.version} rolls the workloads of "
+                    f"{counted(self.objects, 'object')}: {each.reason}",
                     count=self.objects,
                 )
 
