@@ -113,7 +113,7 @@ class Ideal:
         await self._send(create(EVENTS, about.namespace, msgspec.json.encode(body)))
 
     def claim(self, trait: Trait, replicas: int) -> Tree:
-        """R-20, with the guard; `replicas` is what was there before."""
+        """plans R-20, with the guard; `replicas` is what was there before."""
         owner = {"apiVersion": ROLLOUT_TRAITS.api_version, "kind": ROLLOUT_TRAITS.kind}
         owner |= {"name": trait.metadata.name, "uid": trait.metadata.uid}
         guard = {"apiVersion": "v1", "kind": "Namespace", "name": self._namespace.name, "uid": self._namespace.uid}
