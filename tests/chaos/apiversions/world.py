@@ -386,8 +386,7 @@ class ApiWorld(World):
         definition = self.judge.definition
         if definition is None or version in facts.versions_of(definition):
             return
+        left = [each for each in facts.versions_of(definition) if each in VERSIONS]
         for kept in self.judge.kept.values():
-            for leaf in [
-                each for each in kept.leaves if not any(shows(it, each) for it in facts.versions_of(definition))
-            ]:
+            for leaf in [leaf for leaf in kept.leaves if not any(shows(each, leaf) for each in left)]:
                 kept.updated({leaf: None}, version, "")
