@@ -37,6 +37,9 @@ control-plane: setup ## build etcd, kube-apiserver, kube-controller-manager, hel
 	@$(BIN)/python -m fairlead.plane.helm >/dev/null || true
 	@$(BIN)/python -m fairlead.plane.kubectl >/dev/null || true
 
+older-plane: setup ## build kube-apiserver of an older release once, into the user's cache; soak plays some scenarios on it
+	@$(BIN)/python -m fairlead.plane.older >/dev/null || true
+
 prometheus: setup ## build Prometheus once, into the user's cache; tests of health checks use it
 	@$(BIN)/python -m fairlead.plane.prometheus >/dev/null || true
 
@@ -55,7 +58,7 @@ record: setup control-plane ## record anew all that is kept of the real cluster 
 fidelity: setup control-plane ## compare the embedded cluster with a real one, case by case, and record that it passed
 	@$(BIN)/python -m tests --fidelity
 
-soak: setup control-plane prometheus upstream ## long runs: programs by chance, fuzzing and traces against the real cluster, the suites of kubectl and of LeaderWorkerSet
+soak: setup control-plane older-plane prometheus upstream ## long runs: programs by chance, fuzzing and traces against the real cluster, the suites of kubectl and of LeaderWorkerSet
 	@code=0; $(BIN)/python -m tests --soak -m "machine or timing or long" || code=1; $(BIN)/python -m tests --fidelity || code=1; \
 		$(BIN)/python -m tests.fuzz --steps 50000 || code=1; $(BIN)/python -m tools.kubectl_suite || code=1; \
 		$(BIN)/python -m tools.lws_suite || code=1; exit $$code
@@ -101,4 +104,4 @@ COMPILE = $(BIN)/python -m compileall -q kubeloop kubesim fairlead
 clean: ## remove what set-up put into the checkout
 	rm -rf .venv .uv .mypy_cache .ruff_cache .hypothesis
 
-.PHONY: help setup run test lint bench control-plane prometheus upstream image base-image record fidelity soak lock clean
+.PHONY: help setup run test lint bench control-plane older-plane prometheus upstream image base-image record fidelity soak lock clean

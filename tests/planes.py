@@ -10,6 +10,7 @@ import pytest
 
 from fairlead.plane.build import Unavailable, find
 from fairlead.plane.launch import Plane
+from fairlead.plane.older import find as find_older
 
 ACCOUNTS = "system:serviceaccounts"
 """The group of all service accounts: what they ask for, and what came of it, is in the audit log."""
@@ -19,28 +20,30 @@ class Planes:
     """The session's real control planes, one per flavour, started when first wanted."""
 
     def __init__(self) -> None:
-        self._planes: dict[bool, Plane] = {}
+        self._planes: dict[tuple[bool, bool], Plane] = {}
         self._numbers = itertools.count(1)
 
-    def get(self, *, controllers: bool) -> Plane:
+    def get(self, *, controllers: bool, is_older: bool = False) -> Plane:
         """Skips the test when this machine has no control plane; one that does not start is a failure."""
-        if controllers not in self._planes:
+        flavour = controllers, is_older
+        if flavour not in self._planes:
             try:
                 find(lambda _line: None, build=False)
+                apiserver = find_older(lambda _line: None, build=False) if is_older else None
             except Unavailable as problem:
                 pytest.skip(str(problem))
-            plane = Plane(controllers=controllers, audited_groups=(ACCOUNTS,))
+            plane = Plane(controllers=controllers, audited_groups=(ACCOUNTS,), apiserver=apiserver)
             plane.start()
-            self._planes[controllers] = plane
-        return self._planes[controllers]
+            self._planes[flavour] = plane
+        return self._planes[flavour]
 
     @contextmanager
-    def spoilt_by_failures(self, *, controllers: bool) -> Iterator[None]:
+    def spoilt_by_failures(self, *, controllers: bool, is_older: bool = False) -> Iterator[None]:
         """Who fails may leave anything behind: the next one gets a plane of its own, and is no failure for that."""
         try:
             yield
         except BaseException:
-            plane = self._planes.pop(controllers, None)
+            plane = self._planes.pop((controllers, is_older), None)
             if plane is not None:
                 plane.stop()
             raise

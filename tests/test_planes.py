@@ -2,10 +2,14 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 import pytest
 
 from tests import planes as planes_module
 from tests.planes import Planes
+
+OLDER = Path("/older/kube-apiserver")
 
 
 class _Plane:
@@ -13,8 +17,9 @@ class _Plane:
 
     running = 0
 
-    def __init__(self, *, controllers: bool, audited_groups: tuple[str, ...]) -> None:
+    def __init__(self, *, controllers: bool, audited_groups: tuple[str, ...], apiserver: Path | None) -> None:
         self.controllers = controllers
+        self.apiserver = apiserver
 
     def start(self) -> None:
         _Plane.running += 1
@@ -27,6 +32,7 @@ class _Plane:
 def planes(monkeypatch: pytest.MonkeyPatch) -> Planes:
     monkeypatch.setattr(planes_module, "Plane", _Plane)
     monkeypatch.setattr(planes_module, "find", lambda _tell, *, build: None)
+    monkeypatch.setattr(planes_module, "find_older", lambda _tell, *, build: OLDER)
     return Planes()
 
 
@@ -37,6 +43,16 @@ def test_all_share_a_plane_of_a_flavour(planes: Planes) -> None:
     assert planes.get(controllers=True) is first
     assert planes.get(controllers=False) is not first
 
+    planes.close()
+    assert _Plane.running == 0
+
+
+def test_an_older_one_is_one_of_its_own(planes: Planes) -> None:
+    older = planes.get(controllers=False, is_older=True)
+
+    assert planes.get(controllers=False) is not older
+    assert planes.get(controllers=False, is_older=True) is older
+    assert vars(older)["apiserver"] == OLDER
     planes.close()
     assert _Plane.running == 0
 

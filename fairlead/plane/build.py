@@ -16,7 +16,7 @@ import shutil
 import stat
 import subprocess
 import sys
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 
@@ -98,22 +98,28 @@ def _build_etcd(source: Path, out: Path, say: Say) -> None:
 
 def _build_kubernetes(source: Path, out: Path, say: Say) -> None:
     say(f"  [2/3] kube-apiserver {KUBERNETES}")
-    _kubernetes_source(source)
-    ldflags = kubernetes_stamp(KUBERNETES)
+    kubernetes_source(KUBERNETES, source)
     for step, program in enumerate(PROGRAMS[1:], start=2):
         if step > 2:
             say(f"  [{step}/3] {program} {KUBERNETES}")
-        target = ("-o", str(out / program), f"./cmd/{program}")
-        go(source, "build", "-mod=mod", "-trimpath", f"-ldflags={ldflags}", *target)
+        build_kubernetes_program(KUBERNETES, source, program, out)
 
 
-def _kubernetes_source(target: Path) -> None:
-    """A copy of Kubernetes' module that builds."""
-    copy_module(f"k8s.io/kubernetes@v{KUBERNETES}", target)
+def build_kubernetes_program(release: str, source: Path, program: str, out: Path) -> None:
+    """Leaves the program in the folder `out`."""
+    target = ("-o", str(out / program), f"./cmd/{program}")
+    go(source, "build", "-mod=mod", "-trimpath", f"-ldflags={kubernetes_stamp(release)}", *target)
+
+
+def kubernetes_source(release: str, target: Path, without: Sequence[str] = ()) -> None:
+    """A copy of Kubernetes' module that builds; `without` modules that no program in question is made of."""
+    copy_module(f"k8s.io/kubernetes@v{release}", target)
     (target / "go.work").unlink(missing_ok=True)
     shutil.rmtree(target / "vendor", ignore_errors=True)
+    for module in without:
+        go(target, "mod", "edit", f"-droprequire={module}", f"-dropreplace={module}")
     text = (target / "go.mod").read_text()
-    tag = "v0." + KUBERNETES.split(".", 1)[1]
+    tag = "v0." + release.split(".", 1)[1]
     (target / "go.mod").write_text(re.sub(r"(k8s\.io/\S+) => \./staging/\S+", rf"\1 => \1 {tag}", text))
 
 

@@ -50,7 +50,7 @@ class Plane:
     certificate, whose signatures the API server checks anew with each request.
     Writes of `audited_users`, and all requests of members of `audited_groups`, are kept in `audit_log`.
     `gates` are features that are on though they are off by default, `apis` versions of groups that are served though
-    they are not, and `more_controllers` act beside those that always do.
+    they are not, and `more_controllers` act beside those that always do. `apiserver` is the program of another release.
     """
 
     def __init__(
@@ -64,6 +64,7 @@ class Plane:
         gates: Sequence[str] = (),
         apis: Sequence[str] = (),
         more_controllers: Sequence[str] = (),
+        apiserver: Path | None = None,
         build: bool = False,
         say: Say = lambda _line: None,
     ) -> None:
@@ -73,6 +74,7 @@ class Plane:
         self._masters = {user: secrets.token_hex(16) for user in (ADMINISTRATOR, CONTROLLER_MANAGER)}
         self._audited = tuple(audited_users), tuple(audited_groups)
         self._gates, self._apis, self._more = tuple(gates), tuple(apis), tuple(more_controllers)
+        self._apiserver = apiserver
         self._build = build
         self._say = say
         self._authority = Authority()
@@ -179,7 +181,8 @@ class Plane:
             _until(held, "etcd", (held.folder / programs.ETCD_SOCKET).exists)
             audit = programs.audit(held.folder) if any(self._audited) else []
             flags = [*audit, *programs.gates(self._gates), *programs.apis(self._apis)]
-            held.run("kube-apiserver", [*programs.apiserver(found, held.folder, port, self._accounts), *flags])
+            program = self._apiserver or found / "kube-apiserver"
+            held.run("kube-apiserver", [*programs.apiserver(program, held.folder, port, self._accounts), *flags])
             _until(held, "kube-apiserver", lambda: probe.ok(port, "/readyz"))
             if self._controllers:
                 own = free_port()

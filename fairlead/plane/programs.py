@@ -59,9 +59,9 @@ def etcd(found: Path, folder: Path) -> list[str]:
     ]
 
 
-def apiserver(found: Path, folder: Path, port: int, accounts: bool) -> list[str]:
+def apiserver(program: Path, folder: Path, port: int, accounts: bool) -> list[str]:
     arguments = [
-        str(found / "kube-apiserver"),
+        str(program),
         f"--etcd-servers=unix://{folder / ETCD_SOCKET}",
         "--bind-address=127.0.0.1",
         f"--secure-port={port}",

@@ -34,7 +34,7 @@ class Tool(Struct, frozen=True, kw_only=True):
 
     @property
     def variable(self) -> str:
-        return f"FAIRLEAD_{self.name.upper()}"
+        return f"FAIRLEAD_{self.name.upper().replace('-', '_')}"
 
     def find(self, say: Say, *, build: bool = True) -> Path:
         """The program; raises Unavailable with what would help."""

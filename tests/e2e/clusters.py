@@ -370,6 +370,7 @@ def everywhere(
     Its first parameter is the Site; others are fixtures or parameters as of any test.
     Where the result depends on the `timing` of the real cluster, that one plays with `--soak` alone. So it does for a
     scenario that takes `long` there, and of which the real cluster has nothing to say that other scenarios do not show.
+    On `older`, an API server of an older release without controllers, scenarios play with `--soak` alone as well.
     A scenario that creates exactly these `definitions` may find them there (see `installing.define`).
     """
     places = [pytest.param(seed, id="sim" if len(seeds) == 1 else f"sim-{seed}") for seed in seeds if "sim" in on]
@@ -379,12 +380,16 @@ def everywhere(
         reasons = [mark for mark, given in ((pytest.mark.timing, timing), (pytest.mark.long, long)) if given]
         marks = [pytest.mark.real(controllers=controllers), *reasons]
         places.append(pytest.param(None, id="real", marks=marks))
+    if "older" in on:
+        marks = [pytest.mark.real(controllers=False), pytest.mark.long]
+        places.append(pytest.param("older", id="older", marks=marks))
 
     def decorate(scenario: Scenario) -> Callable[..., None]:
         def test(place: int | str | None, planes: Planes, **others: object) -> None:
-            if place is None:
-                ground = RealGround(planes.get(controllers=controllers), controllers, definitions())
-                with planes.spoilt_by_failures(controllers=controllers):
+            if place is None or place == "older":
+                flavour = {"controllers": controllers and place is None, "is_older": place == "older"}
+                ground = RealGround(planes.get(**flavour), flavour["controllers"], definitions())
+                with planes.spoilt_by_failures(**flavour):
                     asyncio.run(_play(ground, planes.namespace(), scenario, others))
             elif isinstance(place, str):
                 asyncio.run(_play(ServedGround(controllers), "test", scenario, others))

@@ -82,7 +82,7 @@ def content(tree: Tree) -> Tree:
 PARTS = [{"name": "wheel", "weight": 3}, {"name": "axle", "weight": 4}]
 
 
-@everywhere(controllers=False)
+@everywhere(controllers=False, on=("sim", "real", "older"))
 async def test_a1_what_the_old_version_cannot_hold_survives_a_write_through_it(site: Site) -> None:
     async with staged(site) as stage:
         kind = stage.kind
@@ -101,7 +101,7 @@ async def test_a1_what_the_old_version_cannot_hold_survives_a_write_through_it(s
         assert content(after) == content(before)
 
 
-@everywhere(controllers=False)
+@everywhere(controllers=False, on=("sim", "real", "older"))
 async def test_a2_and_the_other_way_round(site: Site) -> None:
     async with staged(site) as stage:
         await stage.kind.make("w", size=1, colour="red", legacyMode=True)
@@ -220,7 +220,7 @@ async def test_a7_finalizers_labels_and_owners_are_the_same_in_every_version(sit
         assert old["metadata"]["uid"] == new["metadata"]["uid"]
 
 
-@everywhere(controllers=False)
+@everywhere(controllers=False, on=("sim", "real", "older"))
 async def test_a30_a_manager_moves_to_the_new_version_and_owns_what_it_sends(site: Site) -> None:
     async with staged(site) as stage:
         await stage.apply("v1", "a", "w", {"size": 1, "colour": "red", "legacyMode": True})

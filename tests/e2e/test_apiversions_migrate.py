@@ -75,7 +75,7 @@ async def journal(site: Site) -> Tree:
     return tree
 
 
-@everywhere(controllers=False)
+@everywhere(controllers=False, on=("sim", "real", "older"))
 async def test_every_object_is_written_once_and_the_old_version_can_be_removed(site: Site) -> None:
     """A11."""
     await stored_in_v1(site, MANY)
