@@ -5,6 +5,8 @@
 A pulse from a process of its own asks `/healthz` all the while: it shows when the operator has no time for others.
 What the rules themselves take is measured beside that, in this process: against msgspec, which reads the same bytes
 and writes them again without a look at what is in them.
+Then objects are listed through the API server in both versions, the operator rests for a minute, and another one is
+started with rules for the kinds of other projects.
 """
 
 from __future__ import annotations
@@ -29,6 +31,18 @@ from bench.ground import Ground
 from bench.orchestrator import HOST, Operator, until_healthy
 from bench.processes import children, peak_megabytes, running
 from bench.pulse import Order
+from bench.real_lists import (
+    Lists,
+    Loaded,
+    definitions,
+    elasticsearch_loaded,
+    list_checks,
+    listed,
+    loaded_checks,
+    register,
+    several,
+    write_rules,
+)
 from bench.subjects import until_ready
 from bench.table import Check, machine, markdown
 from bench.widget_lists import (
@@ -58,6 +72,7 @@ NAMESPACE = "default"
 ROUNDS = 5
 SMALL_COUNT = 2000
 START_LIMIT = 120.0
+IDLE_SECONDS = 60.0
 SECONDS = 1.0
 """For a review of all objects with nothing to carry, from the first byte sent to the last one received."""
 PLAIN_TIMES, CARRIED_TIMES = 3.5, 7.0
@@ -71,6 +86,7 @@ class Task(Struct, frozen=True):
     count: int = COUNT
     rounds: int = ROUNDS
     small: int = SMALL_COUNT
+    idle: float = IDLE_SECONDS
 
 
 class Way(Struct, frozen=True):
@@ -98,14 +114,20 @@ class Figures(Struct, frozen=True):
     wrong: int
     memory: float
     """Megabytes, of the operator with its processes."""
+    lists: Lists
+    idle_writes: int
+    """In IDLE_SECONDS in which nothing happens, Leases apart."""
+    loaded: Loaded
 
 
 @asynccontextmanager
-async def operating(ground: Ground, folder: Path) -> AsyncIterator[Operator]:
+async def operating(ground: Ground, folder: Path, sets: int = 1) -> AsyncIterator[Operator]:
+    """With the rules in the files of the folder, when so many sets of them have been loaded."""
     authority = Authority()
     pair = authority.server((HOST,))
     files = {"tls.crt": pair.certificate, "tls.key": pair.key, "ca.crt": authority.certificate}
-    for name, content in {**files, "rules.json": msgspec.json.encode(RULES)}.items():
+    (folder / "rules").mkdir(exist_ok=True)
+    for name, content in {**files, "rules/widgets.yaml": msgspec.json.encode(RULES)}.items():
         (folder / name).write_bytes(content)
     http, https = free_port(), free_port()
     command = [
@@ -118,16 +140,15 @@ async def operating(ground: Ground, folder: Path) -> AsyncIterator[Operator]:
         f"--webhook-port={https}",
         "--manage-crds=false",
         "--migrate-storage=off",
-        "--no-lease",
         f"--webhook-cert-dir={folder}",
-        f"--conversion-rules={folder / 'rules.json'}",
+        f"--conversion-rules={folder / 'rules'}",
     ]
     async with running(USER, command, folder) as process:
         operator = Operator(process, http, https, authority.certificate.decode())
         async with asyncio.timeout(START_LIMIT):
             await until_ready(process, http)
             await until_healthy(operator)
-            while "conversion rules loaded" not in process.log.read_text():
+            while process.log.read_text().count("conversion rules loaded") < sets:
                 process.check()
                 await asyncio.sleep(PAUSE)
         yield operator
@@ -149,12 +170,37 @@ async def measure(ground: Ground, task: Task, folder: Path) -> Figures:
             memory = sum(map(peak_megabytes, (operator.process.pid, *children(operator.process.pid))))
         finally:
             client.close()
+        lists = await listed(ground, operator, NAMESPACE, task.count, task.rounds)
+        idle = await _idle(ground, task.idle)
         operator.process.check()
+    loaded = await _loaded(ground, folder)
     stretches = [each for _, _, found in measured for each in found]
     beats = within(felt.beats, stretches)
     ways = [way for found, _, _ in measured for way in found]
     wrong = sum(each for _, each, _ in measured) + felt.wrong
-    return Figures(task.count, ways, latencies_of(beats).most, len(beats), small, wrong, memory)
+    longest = latencies_of(beats).most
+    return Figures(task.count, ways, longest, len(beats), small, wrong, memory, lists, idle, loaded)
+
+
+async def _idle(ground: Ground, seconds: float) -> int:
+    """Writes of the operator while nothing happens."""
+    before = await ground.requests_of(USER)
+    await asyncio.sleep(seconds)
+    return (await ground.requests_of(USER)).since(before).writes
+
+
+async def _loaded(ground: Ground, folder: Path) -> Loaded:
+    """What the kinds of other projects take: all of them are registered, and those of several versions have rules."""
+    found = definitions()
+    await register(ground, found.values())
+    own = folder / "others"
+    (own / "rules").mkdir(parents=True)
+    write_rules(own / "rules", found.values())
+    seconds, size = await elasticsearch_loaded(found)
+    several_versions = len(several(found.values()))
+    async with operating(ground, own, several_versions + 1) as operator:
+        memory = peak_megabytes(operator.process.pid)
+    return Loaded(len(found), several_versions, seconds, size, memory)
 
 
 async def _list(client: Client, task: Task, *, carries: bool) -> tuple[list[Way], int, list[Stretch]]:
@@ -209,6 +255,9 @@ def checks(figures: Figures) -> list[Check]:
         Check("longest pulse", f"{figures.longest_pulse:.0f} ms", f"≤ {PULSE_MILLISECONDS:g} ms", is_free),
         Check("p99 of 10 KiB", f"{figures.small:.1f} ms", f"≤ {SMALL_MILLISECONDS:g} ms", small),
         Check("wrong or lost", str(figures.wrong), "0", figures.wrong == 0),
+        *list_checks(figures.lists),
+        *loaded_checks(figures.loaded),
+        Check("writes at rest", str(figures.idle_writes), "0", figures.idle_writes == 0),
     ]
 
 
@@ -217,13 +266,25 @@ def report(figures: Figures) -> str:
         f"### Conversion by rule sets: reviews of {figures.count} objects of {BYTES} bytes\n\n"
         f"Peak memory of the operator with its processes: {figures.memory:.0f} MB."
     )
+    lists, loaded = figures.lists, figures.loaded
+    served = markdown(
+        (f"LIST of {lists.count} by the API server", *lists.first),
+        [
+            (name, *(f"{each:.2f} s" for each in taken.values()))
+            for name, taken in (("first after a change of the definition", lists.first), ("later", lists.later))
+        ],
+    )
+    others = (
+        f"{loaded.kinds} kinds of other projects are registered, {loaded.several} of them with several versions and"
+        f" rules; Elasticsearch's rules and schemas are {loaded.elasticsearch_bytes / 1e6:.1f} MB."
+    )
     rows = [
         (way.name, f"{way.over_tls:.2f} s", f"{way.rules:.2f} s", f"{way.msgspec:.2f} s", f"{way.times:.1f}")
         for way in figures.ways
     ]
     table = markdown(("", "over TLS", "CPU of rules", "CPU of msgspec", "times"), rows)
     budgets = [(check.what, check.figure, check.budget, check.word) for check in checks(figures)]
-    return "\n\n".join([machine(), head, table, markdown(("what", "figure", "budget", ""), budgets)])
+    return "\n\n".join([machine(), head, table, served, others, markdown(("what", "figure", "budget", ""), budgets)])
 
 
 async def run(task: Task) -> Figures:
@@ -248,7 +309,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     parser.add_argument("--quick", action="store_true", help="small reviews, to see that all runs")
     parser.add_argument("--rounds", type=int, default=ROUNDS, help="how often each large review is sent")
     given = parser.parse_args(arguments)
-    task = Task(500, 2, 200) if given.quick else Task(rounds=given.rounds)
+    task = Task(500, 2, 200, 5.0) if given.quick else Task(rounds=given.rounds)
     try:
         figures = asyncio.run(run(task))
     except Unavailable as problem:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import pytest
 
 from bench.apiversions import Figures, Way, checks, report, rules
+from bench.real_lists import Lists, Loaded
 from bench.widget_lists import BYTES, LARGE_BYTES, NEW, OLD, converted, faults, review, widget
 from fairlead.contracts.apiversions.conversion_service import MANNER
 from fairlead.engine.conversion.review import answer
@@ -33,7 +34,8 @@ def test_they_come_back_as_they_were_and_what_does_not_is_counted(carries: bool)
 
 def test_what_is_over_a_budget_is_shown() -> None:
     ways = [Way("to v2, nothing carried", 0.9, 0.3, 0.1), Way("to v2, five carried leaves", 1.2, 0.8, 0.1, True)]
-    figures = Figures(10, ways, 20.0, 5, 3.0, 1, 100.0)
+    lists = Lists(10, first={"v2": 1.0, "v1": 2.0}, later={"v2": 1.0, "v1": 1.1})
+    figures = Figures(10, ways, 20.0, 5, 3.0, 1, 100.0, lists, 0, Loaded(60, 28, 1.0, 1000, 100.0))
 
     over = [check.what for check in checks(figures) if not check.ok]
 
