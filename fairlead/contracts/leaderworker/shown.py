@@ -78,7 +78,13 @@ class Shown(Struct, frozen=True, dict=True, kw_only=True):
         else:
             size = of_spec(self.seen.set).size
             found = groups_of(
-                self.leaders, self.seen.pods, self.seen.workers, self.seen.revisions, self.key, lambda _: size
+                self.leaders,
+                self.seen.pods,
+                self.seen.workers,
+                self.seen.members,
+                self.seen.revisions,
+                self.key,
+                lambda _: size,
             )
         return {each.index: each for each in found}
 

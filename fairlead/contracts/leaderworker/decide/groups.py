@@ -6,6 +6,7 @@ Pods of others that carry the labels, and pods without a usable index, are no gr
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Callable, Container, Iterable, Mapping
 
 from msgspec import Struct
@@ -39,7 +40,7 @@ class GroupState(Struct, frozen=True):
     is_updated: bool
     """Leader and workers carry the selected key (section 3.11 point 2)."""
     is_reported: bool = True
-    """Whether the status of the workers is about these very workers (section 3.11 point 1)."""
+    """Whether the status is about these very workers, or their pods say the same (section 3.11 point 1)."""
 
     @property
     def key(self) -> str:
@@ -111,16 +112,19 @@ def groups_of(
     leaders: StatefulSet | None,
     pods: Iterable[Pod],
     workers: Iterable[StatefulSet],
+    members: Iterable[Pod],
     revisions: Iterable[Revision],
     current_key: str,
     size_of: Callable[[str], int],
 ) -> tuple[GroupState, ...]:
-    """By index; `size_of` says how large a group of a key is."""
+    """By index; `pods` are the leaders and `members` all there are, `size_of` says how large a group of a key is."""
     if leaders is None:
         return ()
+    ready = Counter(each.metadata.controller_uid for each in members if _is_ready_to_stay(each))
     owned = {(each.metadata.controller_uid, each.metadata.name) for each in revisions}
     by_owner = {each.metadata.controller_uid: each for each in workers if each.metadata.controller_uid}
-    found = (_group(leaders, each, by_owner, owned, current_key, size_of) for each in pods)
+    about = frozenset(each.metadata.uid for each in by_owner.values() if _is_reported(each, owned, ready))
+    found = (_group(leaders, each, by_owner, about, current_key, size_of) for each in pods)
     return tuple(sorted((each for each in found if each is not None), key=lambda each: each.index))
 
 
@@ -128,7 +132,7 @@ def _group(
     leaders: StatefulSet,
     pod: Pod,
     by_owner: Mapping[str, StatefulSet],
-    owned: Container[tuple[str, str]],
+    reported: Container[str],
     current_key: str,
     size_of: Callable[[str], int],
 ) -> GroupState | None:
@@ -141,17 +145,23 @@ def _group(
     size = size_of(key)
     own = by_owner.get(pod.metadata.uid)
     updated = key == current_key and (size == 1 or (own is not None and key_on(own.metadata) == current_key))
-    return GroupState(index, pod, own, size, updated, own is None or _is_reported(own, owned))
+    return GroupState(index, pod, own, size, updated, own is None or own.metadata.uid in reported)
 
 
-def _is_reported(workers: StatefulSet, owned: Container[tuple[str, str]]) -> bool:
+def _is_ready_to_stay(pod: Pod) -> bool:
+    return is_running_and_ready(pod) and pod.metadata.deletion_timestamp is None
+
+
+def _is_reported(workers: StatefulSet, owned: Container[tuple[str, str]], ready: Mapping[str, int]) -> bool:
     """Whether the status is about this StatefulSet: it names a revision that the StatefulSet controls.
 
     The StatefulSet controller repeats a status that conflicts on whatever has the name by then. Where workers were made
-    again it says of the new ones that the old ones are ready, whose pods are going.
+    again it says of the new ones that the old ones are ready, whose pods are going. A revision that somebody deleted is
+    not made again before the controller has another reason to look, so pods that it controls and are ready do as well.
     """
     revision = workers.status.update_revision
-    return not revision or (workers.metadata.uid, revision) in owned
+    is_named = not revision or (workers.metadata.uid, revision) in owned
+    return is_named or ready.get(workers.metadata.uid, 0) >= replicas_of(workers)
 
 
 def carried_keys(pods: Iterable[Pod], workers: Iterable[StatefulSet]) -> frozenset[str]:

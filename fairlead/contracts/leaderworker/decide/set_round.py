@@ -148,7 +148,7 @@ def rolled(seen: SetSeen, chosen: Kept | Reused | Drafted) -> Rolled:
     def size_of(other: str) -> int:
         return views.get(other, view).size
 
-    groups = groups_of(leaders, seen.pods, seen.workers, seen.revisions, key, size_of)
+    groups = groups_of(leaders, seen.pods, seen.workers, seen.members, seen.revisions, key, size_of)
     allowed = budget(rolling_update(seen.set), seen.set.spec.replicas)
     is_new = leaders is not None and key != _leaders_key(seen, leaders)
     drawn = plan(numbers_of(seen.set, allowed, leaders, groups, is_new))

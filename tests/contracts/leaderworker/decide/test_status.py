@@ -27,7 +27,9 @@ from fairlead.contracts.leaderworker.kinds import (
     StatefulSet,
 )
 from kubeloop.objects.apps import StatefulSetStatus
+from kubeloop.objects.core import PodStatus
 from kubeloop.objects.meta import OwnerReference
+from tests.contracts.leaderworker.decide.group_pods import a_worker
 from tests.contracts.leaderworker.decide.some import a_leader, a_set, some_workers, the_leaders
 
 NOW = datetime(2026, 1, 2, tzinfo=UTC)
@@ -36,7 +38,7 @@ LEADERS = the_leaders(status=StatefulSetStatus(replicas=3))
 
 def groups(*pairs: tuple[Pod, StatefulSet | None], key: str = "k", size: int = 2) -> tuple[GroupState, ...]:
     workers = [each for _, each in pairs if each is not None]
-    return groups_of(LEADERS, [pod for pod, _ in pairs], workers, (), key, lambda _key: size)
+    return groups_of(LEADERS, [pod for pod, _ in pairs], workers, (), (), key, lambda _key: size)
 
 
 def a_group(index: int, key: str = "k", ready: bool = True) -> tuple[Pod, StatefulSet]:
@@ -51,9 +53,31 @@ def test_a_status_that_was_meant_for_the_workers_before_counts_for_nothing() -> 
     owners = (OwnerReference("StatefulSet", "a-0", uid, controller=True) for uid in ("before", workers.metadata.uid))
     before, own = (Revision(RevisionMeta("a-0-old", "r", "1", owner_references=(each,))) for each in owners)
 
-    found = [groups_of(LEADERS, [leader], [workers], (each,), "k", lambda _: 2)[0].is_ready for each in (before, own)]
+    found = [
+        groups_of(LEADERS, [leader], [workers], (), (each,), "k", lambda _: 2)[0].is_ready for each in (before, own)
+    ]
 
     assert found == [False, True]
+
+
+@pytest.mark.parametrize(
+    ("member", "is_ready"),
+    [
+        pytest.param(a_worker(), True, id="all pods of these workers are ready"),
+        pytest.param(a_worker(owner="before"), False, id="a pod of the workers before"),
+        pytest.param(a_worker(deletion_timestamp=NOW), False, id="a pod that is going"),
+        pytest.param(replace(a_worker(), status=PodStatus("Running")), False, id="a pod that is not ready"),
+    ],
+)
+def test_where_somebody_deleted_the_revision_of_workers_their_pods_are_asked(member: Pod, is_ready: bool) -> None:
+    """Section 3.11 point 1: the StatefulSet controller makes it again only when something else has it look."""
+    status = StatefulSetStatus(replicas=1, available_replicas=1, current_revision="a-0-x", update_revision="a-0-x")
+    leader, workers = a_group(0)
+    workers = replace(workers, status=status)
+
+    (found,) = groups_of(LEADERS, [leader], [workers], [leader, member], (), "k", lambda _: 2)
+
+    assert found.is_ready is is_ready
 
 
 def told(seen: LeaderWorkerSet, *pairs: tuple[Pod, StatefulSet | None], **changes: Any) -> Report:
@@ -129,7 +153,7 @@ def test_pods_of_others_and_pods_without_an_index_are_no_groups(pod: Pod) -> Non
 
 def test_the_size_of_a_group_is_that_of_its_own_revision() -> None:
     sizes = {"k": 1, "old": 2}
-    found = groups_of(LEADERS, [a_leader(0), a_leader(1, "old")], [], [], "k", sizes.__getitem__)
+    found = groups_of(LEADERS, [a_leader(0), a_leader(1, "old")], [], [], [], "k", sizes.__getitem__)
 
     assert [each.is_ready for each in found] == [True, False]
 
