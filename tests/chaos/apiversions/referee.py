@@ -266,8 +266,14 @@ class Referee(Judge):
         lost = facts.managers_of(old) - facts.managers_of(new)
         if lost and self.is_webhook_up and not self._is_command(entry.user, "fix-refs"):
             self.broken("3.6", f"{entry.user} lost the managers {sorted(lost)} of {name}")
-        is_moved = facts.version_in(old) != facts.version_in(new)
-        if self._is_command(entry.user, "fix-refs") and not is_moved and _body(old) != _body(new):
+        if self._is_command(entry.user, "fix-refs"):
+            self._check_fixed(entry, old)
+
+    def _check_fixed(self, entry: Entry, old: Tree) -> None:
+        name, new = entry.name, entry.new
+        if name in self.kept:
+            self.kept[name].is_unowned = True  # paths that the storage version has not go from the record of owners
+        if facts.version_in(old) == facts.version_in(new) and _body(old) != _body(new):
             self.broken("3.6", f"{entry.user} changed more of {name} than who manages its fields")
 
     def _see_child(self, entry: Entry) -> None:
