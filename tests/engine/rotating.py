@@ -153,7 +153,8 @@ class World:
         return tuple(made)
 
     def _held(self, known: dict[str, datetime]) -> dict[str, datetime]:
-        common = set.intersection(*({each.pem for each in held} for held in self.bundles.values()))
+        held_by = [{each.pem for each in held} for held in self.bundles.values()]
+        common = set.intersection(*held_by) if held_by else set()
         held = {pem: known.get(pem, self.now) for pem in common}
         known.clear()
         known |= held

@@ -205,14 +205,19 @@ def trust(seen: RotationSnapshot, stored: Stored, now: datetime) -> Decision | N
 
 
 def switch(seen: RotationSnapshot, stored: Stored, now: datetime) -> Decision | None:
-    """Every bundle holds both authorities, and API servers have had the time to see it."""
+    """Every bundle holds both authorities, and API servers have had the time to see it.
+
+    As long is waited where there is no bundle yet: one may have been written a moment ago, in the phase before.
+    """
     following = stored.next.authority
     if stored.phase is not Phase.TRUSTED or following is None:
         return None
     if unpublished := [each for each in seen.targets if lacks(each, (following,))]:
         return kept_by_others(unpublished, seen.about, now)
-    since = seen.trusted_since
-    if seen.targets and (since is None or now < since + SETTLING):
+    since = seen.trusted_since if seen.targets else stored.since
+    if not seen.targets and since is not None and since > now:  # a clock that was ahead
+        return storing("trust", seen, stored, phase_entries(Phase.TRUSTED, now))
+    if since is None or now < since + SETTLING:
         again = now + SETTLING if since is None else since + SETTLING
         return Decision("settle", Hold(Reason.AUTHORITY_SETTLING, again))
     current = stored.now.authority

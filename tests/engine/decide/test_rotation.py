@@ -81,6 +81,38 @@ def test_both_authorities_are_trusted_from_ten_seconds_before_the_switch_until_t
     assert times["finish"] - times["retire"] >= OVERLAP
 
 
+def test_as_long_is_waited_where_nothing_trusts_the_operator_yet() -> None:
+    """A bundle may have been written in the phase before, with the one authority there was, and not be seen yet."""
+    world = a_steady_world()
+    world.bundles.clear()
+    world.request()
+    times: dict[str, datetime] = {}
+
+    for _ in range(20):
+        rule = world.step().rule
+        times.setdefault(rule, world.now)
+        world.now += timedelta(seconds=1)
+
+    assert times["switch"] - times["trust"] >= SETTLING
+
+
+def test_a_clock_that_was_ahead_does_not_hold_up_a_rotation_that_nothing_waits_for() -> None:
+    world = a_steady_world()
+    world.bundles.clear()
+    world.request()
+    world.now += timedelta(days=1)
+    while world.step().rule != "trust":
+        pass
+    world.now -= timedelta(days=1)
+
+    rules_after = []
+    for _ in range(20):
+        rules_after.append(world.step().rule)
+        world.now += timedelta(seconds=1)
+
+    assert "switch" in rules_after
+
+
 def test_a_certificate_close_to_its_end_is_renewed_under_its_authority_and_no_bundle_is_written() -> None:
     world = a_steady_world()
     authority, leaf = world.entry("ca.crt"), world.entry("tls.crt")
