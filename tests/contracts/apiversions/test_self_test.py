@@ -94,6 +94,14 @@ def test_the_same_objects_every_time() -> None:
             spoke(toHub=[{"op": "renameKeys", "path": "/spec/labels", "table": {"a": "c", "b": "c"}}]),
             "one name to two keys",
         ),
+        (
+            spoke(toHub=[{"op": "mergeInto", "from": "/spec/zones/*", "to": "/spec/labels", "key": "k"}]),
+            "puts all values of /spec/zones/* under one key of /spec/labels: write fromHub",
+        ),
+        (
+            spoke(toHub=[], fromHub=[{"op": "takeOut", "from": "/spec/labels", "key": "k", "to": "/spec/zones/*"}]),
+            "has more stars than /spec/labels",
+        ),
         (spoke(toHub=[{"op": "cast", "path": "/spec/unknown", "to": "string"}]), "so it cannot be cast back"),
         (spoke(toHub=[{"op": "when", "rules": []}]), "when needs either exists, or path and equals"),
         (spoke(toHub=[{"op": "textToList", "path": "/spec/zones", "by": ""}]), "needs a separator"),

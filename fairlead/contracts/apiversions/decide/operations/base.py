@@ -61,11 +61,16 @@ class Here(Struct, frozen=True):
             raise BadRule(str(error)) from None
 
     def pair(self, source: str, target: str) -> tuple[Pointer, Pointer]:
+        one, other = self.apart(source, target)
+        if other[: len(one)] == one:
+            raise BadRule(f"{target} is inside of {source}")
+        return one, other
+
+    def apart(self, source: str, target: str) -> tuple[Pointer, Pointer]:
+        """Both, of which the target may be inside of the source."""
         one, other = self.pointer(source), self.pointer(target)
         if stars(other) > stars(one):
             raise BadRule(f"{target} has more stars than {source}: nothing says what they stand for")
-        if other[: len(one)] == one:
-            raise BadRule(f"{target} is inside of {source}")
         return one, other
 
     def before(self, text: str) -> Pointer:

@@ -8,7 +8,7 @@ from typing import Any
 from fairlead.contracts.apiversions.decide import pointers
 from fairlead.contracts.apiversions.decide.operations.base import Change, Here, NoWayBack, Op, Step, changed_at
 from fairlead.contracts.apiversions.decide.operations.scalars import kind_of
-from fairlead.contracts.apiversions.decide.pointers import Pointer
+from fairlead.contracts.apiversions.decide.pointers import Pointer, stars
 from fairlead.contracts.apiversions.decide.trees import Absent, Tree
 
 
@@ -60,7 +60,10 @@ class MergeInto(Op, frozen=True, tag="mergeInto", rename={"source": "from"}):
         source, target = here.pair(self.source, self.to)
         return merge_into(source, target, self.key)
 
-    def back(self, _: Here) -> Op:
+    def back(self, here: Here) -> Op:
+        source, target = here.pair(self.source, self.to)
+        if stars(source) > stars(target):
+            raise NoWayBack(f"mergeInto puts all values of {self.source} under one key of {self.to}: write fromHub")
         return TakeOut(self.to, self.key, self.source)
 
 
@@ -72,7 +75,8 @@ class TakeOut(Op, frozen=True, tag="takeOut", rename={"source": "from"}):
     to: str
 
     def step(self, here: Here) -> Step:
-        return take_out(here.pointer(self.source), self.key, here.pointer(self.to))
+        source, target = here.apart(self.source, self.to)
+        return take_out(source, self.key, target)
 
     def back(self, _: Here) -> Op:
         return MergeInto(self.to, self.source, self.key)
