@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import json
+import re
 from pathlib import Path
 
 import msgspec
@@ -23,7 +24,7 @@ from tests.e2e.api_commands import api
 from tests.e2e.clusters import Site, everywhere
 from tests.e2e.converting import patched
 from tests.e2e.converting_operator import rules_in_a_map, without_map
-from tests.e2e.replicated_operator import DROPPED, LOST, SERVICE, Replicas
+from tests.e2e.replicated_operator import DROPPED, LOST, SERVICE, Replica, Replicas
 from tests.e2e.service_proxy import pod
 from tests.e2e.tellings import tellings
 from tests.e2e.widgets import Widgets, a_version, body_of, widgets
@@ -307,6 +308,41 @@ async def test_whoever_overwrites_the_conversion_is_corrected_and_people_are_tol
     await site.until(lambda: is_attached(kind), every=0.1)
 
     await site.until(lambda: told.has("ConversionLost"), every=0.1)
+
+
+@everywhere(controllers=False, on=("real",))
+async def test_nobody_of_ours_asks_for_a_version_once_it_is_deprecated(site: Site, tmp_path: Path) -> None:
+    """The API server remembers until its restart that somebody did, and `unserve` goes by that."""
+    kind = await defined(site)
+    replicas = Replicas(site)
+    await replicas.begin()
+    replica = await replicas.add()
+    await rules_in_a_map(site, {**kind.rules(), "attach": True})
+    await site.until(lambda: _settled(kind), every=0.1)
+    await site.until(lambda: _probe(replica, kind) == "answers", every=0.1)
+
+    old = [each["name"] for each in (await kind.live_definition())["spec"]["versions"]].index("v1")
+    await patched(site, {"op": "add", "path": f"/spec/versions/{old}/deprecated", "value": True}, name=kind.name)
+    await site.until(lambda: _probe(replica, kind) == "unknown", every=0.1)
+    looked = await api(site.client, "preflight", "-f", written(await kind.live_definition(), tmp_path))
+
+    assert "WebhookUnreachable" not in looked.out
+    assert await _asked_for(site, kind) == []
+    await kind.all("v1")
+    await site.until(lambda: _asked_for(site, kind), every=0.1)
+
+
+def _probe(replica: Replica, kind: Widgets) -> str:
+    """What the last probe said, by the metric."""
+    shown = replica.metrics.exposition().decode()
+    found = re.findall(rf'fairlead_conversion_probe{{crd="{re.escape(kind.name)}",result="(\w+)"}} 1', shown)
+    return found[0] if found else ""
+
+
+async def _asked_for(site: Site, kind: Widgets) -> list[str]:
+    """What the API server counts of requests to deprecated versions of the kind."""
+    metrics = (await site.client.call(Request("GET", "/metrics"))).body.decode()
+    return [each for each in metrics.splitlines() if "requested_deprecated_apis{" in each and kind.group in each]
 
 
 @everywhere(controllers=False, on=("sim",))

@@ -43,6 +43,7 @@ from fairlead.contracts.apiversions.kinds import CERTIFICATE_SECRET, HOME
 from fairlead.contracts.apiversions.live_objects import PAGE, objects
 from fairlead.contracts.apiversions.uses import add_dependents
 from fairlead.engine.certificates import pairs
+from fairlead.engine.decide.conversion_probe import probed_versions
 from fairlead.engine.decide.registration import authority_of
 from kubeloop import clock
 from kubeloop.client import Client
@@ -150,7 +151,7 @@ class _Walk:
             try:
                 if wanted:
                     await self._through(version, is_storage=is_storage)
-                elif not is_storage and strategy_of(self._live) == "Webhook":
+                elif version in probed_versions(self._live) and strategy_of(self._live) == "Webhook":
                     await self._client.page(list_page(resource_of(self._live, version), limit=1), dict[str, Any])
             except ApiError as error:
                 self.failures[version] = error.message or str(error)

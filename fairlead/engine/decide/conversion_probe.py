@@ -3,6 +3,9 @@
 Where objects exist a list of one in each served version that is not stored has it called; else one is made up and its
 creation only tried. Only what the API server says about the webhook is a failure: whatever else it refuses, such as a
 made-up object that it finds invalid, tells nothing.
+
+Deprecated versions are not asked for: the API server remembers until its restart that somebody did, by which people and
+`unserve` go.
 """
 
 from __future__ import annotations
@@ -23,6 +26,7 @@ FAILED = "conversion webhook for"
 UNREACHABLE, UNCONVERTED = "WebhookUnreachable", "ConversionFails"
 _OBJECT = re.compile(r"object \d+ \(([^()]+)\) from \S+ to [^\s:]+: (.*?)(?=; object \d+ \(|$)", re.DOTALL)
 """As reviews name what they could not convert."""
+NOTHING_ASKED = "no version but deprecated ones would have to be converted, so none was asked for"
 TIMEOUT_SECONDS = 35.0
 """The API server waits 30 seconds for a conversion."""
 
@@ -67,9 +71,12 @@ def resource_of(definition: Tree, version: str) -> Resource:
 
 
 def probed_versions(definition: Tree) -> tuple[str, ...]:
-    """Served ones that are not stored, so that reading them needs a conversion."""
-    versions = definition["spec"]["versions"]
-    return tuple(str(each["name"]) for each in versions if each.get("served") and not each.get("storage"))
+    """Served ones that are not stored, so that reading them needs a conversion, and that nobody is to leave."""
+    return tuple(
+        str(each["name"])
+        for each in definition["spec"]["versions"]
+        if each.get("served") and not each.get("storage") and not each.get("deprecated")
+    )
 
 
 def listings(definition: Tree) -> tuple[Ask, ...]:
@@ -95,6 +102,8 @@ def questions(definition: Tree, samples: Mapping[str, Tree], namespace: str, ans
 def result(asked: Iterable[Question], answers: Answers) -> ProbeResult:
     """What came of all of them."""
     found = [answers[each] for each in asked]
+    if not found:
+        return ProbeResult(Probed.UNKNOWN, NOTHING_ASKED)
     bad = [each for each in found if isinstance(each, Bad)]
     for each in bad:
         if FAILED in each.text:
