@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+from typing import ClassVar
 
 from hypothesis import strategies as st
 
@@ -19,7 +20,7 @@ from tests.chaos.steps import (
     DieAt,
     KillPod,
     Program,
-    Step,
+    StepIn,
     Wait,
     in_time,
     one_in_turn,
@@ -31,13 +32,8 @@ from tests.chaos.zone_plans import ZonePlan
 WAYS = ("patch", "put", "scale", "patch-scale")
 
 
-class ScaledStep(Step, frozen=True):
-    async def play(self, world: World) -> None:
-        assert isinstance(world, ScaledWorld)
-        await self.play_scaled(world)
-
-    async def play_scaled(self, world: ScaledWorld) -> None:
-        raise NotImplementedError
+class ScaledStep(StepIn[ScaledWorld], frozen=True):
+    in_world: ClassVar[type[World]] = ScaledWorld
 
 
 def scalable_of(world: ScaledWorld, number: int) -> ZonePlan:
@@ -54,7 +50,7 @@ class ScaleBy(ScaledStep, frozen=True):
     replicas: int
     dry_run: bool = False
 
-    async def play_scaled(self, world: ScaledWorld) -> None:
+    async def play_on(self, world: ScaledWorld) -> None:
         name = scalable_of(world, self.zone).name
         world.begin(world.scaled_by(self.how, name, self.replicas, dry_run=self.dry_run))
 
@@ -66,7 +62,7 @@ class Autoscale(ScaledStep, frozen=True):
     numbers: tuple[int, ...]
     every: float
 
-    async def play_scaled(self, world: ScaledWorld) -> None:
+    async def play_on(self, world: ScaledWorld) -> None:
         async def writing() -> None:
             for number in self.numbers:
                 await world.autoscaled(scalable_of(world, self.zone).name, number)
@@ -81,7 +77,7 @@ class Refer(ScaledStep, frozen=True):
     group: int
     replicas: int
 
-    async def play_scaled(self, world: ScaledWorld) -> None:
+    async def play_on(self, world: ScaledWorld) -> None:
         mirrored = [group.name for group in world.setting.groups if group.how == "mirrored"]
         if mirrored:
             await world.refer(mirrored[self.group % len(mirrored)], self.replicas)
@@ -93,7 +89,7 @@ class EvictPods(ScaledStep, frozen=True):
     pods: tuple[int, ...]
     dry_run: str = ""
 
-    async def play_scaled(self, world: ScaledWorld) -> None:
+    async def play_on(self, world: ScaledWorld) -> None:
         for name in dict.fromkeys(filter(None, (pod_of(world, number) for number in self.pods))):
             world.begin(world.evicted(name, dry_run=self.dry_run))
 
@@ -105,7 +101,7 @@ class Behave(ScaledStep, frozen=True):
     manner: str
     whole_zone: bool = False
 
-    async def play_scaled(self, world: ScaledWorld) -> None:
+    async def play_on(self, world: ScaledWorld) -> None:
         if not (name := pod_of(world, self.pod)):
             return
         zone = name.rpartition("-")[0]
@@ -120,7 +116,7 @@ class Mark(ScaledStep, frozen=True):
     key: str
     value: str | None
 
-    async def play_scaled(self, world: ScaledWorld) -> None:
+    async def play_on(self, world: ScaledWorld) -> None:
         where = "labels" if self.key == NO_DOWNSCALE else "annotations"
         world.change(scalable_of(world, self.zone).name, {"metadata": {where: {self.key: self.value}}})
 
@@ -130,7 +126,7 @@ class Rotate(ScaledStep, frozen=True):
 
     pod: int
 
-    async def play_scaled(self, world: ScaledWorld) -> None:
+    async def play_on(self, world: ScaledWorld) -> None:
         if name := pod_of(world, self.pod):
             world.label_pod(name, ROTATE, "true")
 

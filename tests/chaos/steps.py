@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Callable
+from typing import ClassVar, Generic, TypeVar, cast
 
 from hypothesis import strategies as st
 from msgspec import Struct
@@ -15,11 +16,26 @@ from kubesim.pods.behaviour import CRASH_AFTER, HOLD, IMAGE_PULL
 from tests.chaos.world import Process, Replica, World, play
 from tests.chaos.zone_plans import Setting, ZonePlan
 
+W = TypeVar("W", bound=World)
+
 # Each step names things by number; a number counts round those that there are.
 
 
 class Step(Struct, frozen=True):
     async def play(self, world: World) -> None:
+        raise NotImplementedError
+
+
+class StepIn(Step, Generic[W], frozen=True):
+    """A step of programs that are played in worlds of one kind."""
+
+    in_world: ClassVar[type[World]]
+
+    async def play(self, world: World) -> None:
+        assert isinstance(world, self.in_world)
+        await self.play_on(cast("W", world))
+
+    async def play_on(self, world: W) -> None:
         raise NotImplementedError
 
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import ClassVar
+
 from hypothesis import strategies as st
 
 from kubeloop import request
@@ -26,7 +28,7 @@ from tests.chaos.steps import (
     Lag,
     Program,
     Restart,
-    Step,
+    StepIn,
     Stop,
     Thaw,
     Wait,
@@ -37,13 +39,8 @@ from tests.chaos.steps import (
 from tests.chaos.world import NAMESPACE, World, play
 
 
-class HandledStep(Step, frozen=True):
-    async def play(self, world: World) -> None:
-        assert isinstance(world, HandledWorld)
-        await self.play_on(world)
-
-    async def play_on(self, world: HandledWorld) -> None:
-        raise NotImplementedError
+class HandledStep(StepIn[HandledWorld], frozen=True):
+    in_world: ClassVar[type[World]] = HandledWorld
 
 
 class Ask(HandledStep, frozen=True):

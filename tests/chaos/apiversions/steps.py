@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Callable
+from typing import ClassVar
 
 from hypothesis import strategies as st
 
@@ -35,6 +36,7 @@ from tests.chaos.steps import (
     Program,
     Restart,
     Step,
+    StepIn,
     Stop,
     Thaw,
     Wait,
@@ -47,13 +49,8 @@ from tests.chaos.world import World, play
 FIX_REFS = ("fix-refs", NAME, "--dependents", "Secret", "--qps", "0", "--progress", "none")
 
 
-class ApiStep(Step, frozen=True):
-    async def play(self, world: World) -> None:
-        assert isinstance(world, ApiWorld)
-        await self.play_on(world)
-
-    async def play_on(self, world: ApiWorld) -> None:
-        raise NotImplementedError
+class ApiStep(StepIn[ApiWorld], frozen=True):
+    in_world: ClassVar[type[World]] = ApiWorld
 
 
 # What people write.

@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import uuid
 from collections.abc import Callable
-from typing import Any
+from typing import Any, ClassVar
 
 from hypothesis import strategies as st
 from msgspec import structs
@@ -34,6 +34,7 @@ from tests.chaos.steps import (
     Program,
     Restart,
     Step,
+    StepIn,
     Stop,
     Thaw,
     Wait,
@@ -48,13 +49,8 @@ HEALED = 30.0
 """Seconds between the end of all trouble and a second look at pods that were made meanwhile."""
 
 
-class EnvironmentStep(Step, frozen=True):
-    async def play(self, world: World) -> None:
-        assert isinstance(world, EnvironmentWorld)
-        await self.play_environment(world)
-
-    async def play_environment(self, world: EnvironmentWorld) -> None:
-        raise NotImplementedError
+class EnvironmentStep(StepIn[EnvironmentWorld], frozen=True):
+    in_world: ClassVar[type[World]] = EnvironmentWorld
 
 
 class Edit(EnvironmentStep, frozen=True):
@@ -63,7 +59,7 @@ class Edit(EnvironmentStep, frozen=True):
     changes: dict[str, Any]
     version: str = "v1alpha2"
 
-    async def play_environment(self, world: EnvironmentWorld) -> None:
+    async def play_on(self, world: EnvironmentWorld) -> None:
         await world.edit(dict(self.changes), self.version)
 
 
@@ -71,7 +67,7 @@ class Annotate(EnvironmentStep, frozen=True):
     value: str | None
     version: str = "v1alpha2"
 
-    async def play_environment(self, world: EnvironmentWorld) -> None:
+    async def play_on(self, world: EnvironmentWorld) -> None:
         await world.edit({}, self.version, annotation={FORCE_ROLLOUT: self.value})
 
 
@@ -81,7 +77,7 @@ class Revert(EnvironmentStep, frozen=True):
     back: int = 0
     version: str = "v1alpha2"
 
-    async def play_environment(self, world: EnvironmentWorld) -> None:
+    async def play_on(self, world: EnvironmentWorld) -> None:
         fact = world.fact
         past = [each for each in world.judge.facts.get(fact.uid, ()) if each.hash == each.completed]
         specs = [each.spec for each in past[::-1]]
@@ -98,7 +94,7 @@ class Approve(EnvironmentStep, frozen=True):
     what: str
     version: str = "v1alpha2"
 
-    async def play_environment(self, world: EnvironmentWorld) -> None:
+    async def play_on(self, world: EnvironmentWorld) -> None:
         fact = world.fact
         values = {
             "requested": fact.requested,
@@ -114,7 +110,7 @@ class Approve(EnvironmentStep, frozen=True):
 class Reapply(EnvironmentStep, frozen=True):
     version: str = "v1alpha2"
 
-    async def play_environment(self, world: EnvironmentWorld) -> None:
+    async def play_on(self, world: EnvironmentWorld) -> None:
         await world.reapply(self.version)
 
 
@@ -125,14 +121,14 @@ class Bend(EnvironmentStep, frozen=True):
     key: str
     value: str | None
 
-    async def play_environment(self, world: EnvironmentWorld) -> None:
+    async def play_on(self, world: EnvironmentWorld) -> None:
         world.bend(world.fact.active + self.which, {self.key: self.value})
 
 
 class KillEnvironmentd(EnvironmentStep, frozen=True):
     which: int
 
-    async def play_environment(self, world: EnvironmentWorld) -> None:
+    async def play_on(self, world: EnvironmentWorld) -> None:
         world.kill_pod(world.pod_of(world.fact.active + self.which), grace=0)
 
 
@@ -141,19 +137,19 @@ class DeleteChild(EnvironmentStep, frozen=True):
     what: str
     propagation: str = "Background"
 
-    async def play_environment(self, world: EnvironmentWorld) -> None:
+    async def play_on(self, world: EnvironmentWorld) -> None:
         world.delete_child(world.fact.active + self.which, self.what, self.propagation)
 
 
 class Webhook(EnvironmentStep, frozen=True):
     up: bool
 
-    async def play_environment(self, world: EnvironmentWorld) -> None:
+    async def play_on(self, world: EnvironmentWorld) -> None:
         world.is_webhook_up = self.up
 
 
 class OverwriteDefinition(EnvironmentStep, frozen=True):
-    async def play_environment(self, world: EnvironmentWorld) -> None:
+    async def play_on(self, world: EnvironmentWorld) -> None:
         await world.overwrite_definition()
 
 
@@ -162,7 +158,7 @@ class Twin(EnvironmentStep, frozen=True):
 
     comes: bool
 
-    async def play_environment(self, world: EnvironmentWorld) -> None:
+    async def play_on(self, world: EnvironmentWorld) -> None:
         if self.comes:
             await world.create_twin()
         else:
@@ -174,7 +170,7 @@ class Recreate(EnvironmentStep, frozen=True):
 
     after: float
 
-    async def play_environment(self, world: EnvironmentWorld) -> None:
+    async def play_on(self, world: EnvironmentWorld) -> None:
         await world.remove_environment()
         await asyncio.sleep(self.after)
         await world.create_environment(world.setting.spec)
@@ -185,7 +181,7 @@ class OtherFlags(EnvironmentStep, frozen=True):
 
     number: int
 
-    async def play_environment(self, world: EnvironmentWorld) -> None:
+    async def play_on(self, world: EnvironmentWorld) -> None:
         world.flags = FLAGS[self.number % len(FLAGS)](world.flags)
         for replica in world.replicas:
             replica.kill()
@@ -199,7 +195,7 @@ class FailEnvironment(EnvironmentStep, frozen=True):
     nth: int
     fault: Fault
 
-    async def play_environment(self, world: EnvironmentWorld) -> None:
+    async def play_on(self, world: EnvironmentWorld) -> None:
         if (process := replica_of(world, self.replica).process) is not None:
             process.wire.plan.fail(MEANS[self.what], self.nth, self.fault)
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Callable
-from typing import Any
+from typing import Any, ClassVar
 
 from hypothesis import strategies as st
 
@@ -51,6 +51,7 @@ from tests.chaos.steps import (
     Program,
     Restart,
     Step,
+    StepIn,
     Stop,
     Thaw,
     Wait,
@@ -65,13 +66,8 @@ SETTLED = 20.0
 """Seconds between the end of all trouble and a second look at what was made meanwhile."""
 
 
-class SetStep(Step, frozen=True):
-    async def play(self, world: World) -> None:
-        assert isinstance(world, GroupedWorld)
-        await self.play_set(world)
-
-    async def play_set(self, world: GroupedWorld) -> None:
-        raise NotImplementedError
+class SetStep(StepIn[GroupedWorld], frozen=True):
+    in_world: ClassVar[type[World]] = GroupedWorld
 
 
 class Edit(SetStep, frozen=True):
@@ -80,7 +76,7 @@ class Edit(SetStep, frozen=True):
     change: dict[str, Any]
     set: int = 0
 
-    async def play_set(self, world: GroupedWorld) -> None:
+    async def play_on(self, world: GroupedWorld) -> None:
         await world.edit(_plan(world, self.set).name, self.change)
 
 
@@ -90,7 +86,7 @@ class ScaleSet(SetStep, frozen=True):
     replicas: int
     set: int = 0
 
-    async def play_set(self, world: GroupedWorld) -> None:
+    async def play_on(self, world: GroupedWorld) -> None:
         await world.scale_set(_plan(world, self.set).name, self.replicas)
 
 
@@ -98,7 +94,7 @@ class Undo(SetStep, frozen=True):
     back: int = 0
     set: int = 0
 
-    async def play_set(self, world: GroupedWorld) -> None:
+    async def play_on(self, world: GroupedWorld) -> None:
         await world.undo(_plan(world, self.set).name, self.back)
 
 
@@ -109,7 +105,7 @@ class ReplaceSet(SetStep, frozen=True):
     after: float
     set: int = 0
 
-    async def play_set(self, world: GroupedWorld) -> None:
+    async def play_on(self, world: GroupedWorld) -> None:
         plan = _plan(world, self.set)
         world.remove(KINDS["set"], plan.name, self.propagation)
         await asyncio.sleep(self.after)
@@ -121,7 +117,7 @@ class DeleteLeader(SetStep, frozen=True):
     propagation: str
     set: int = 0
 
-    async def play_set(self, world: GroupedWorld) -> None:
+    async def play_on(self, world: GroupedWorld) -> None:
         world.remove(PODS, f"{_plan(world, self.set).name}-{self.index}", self.propagation)
 
 
@@ -131,7 +127,7 @@ class LosePod(SetStep, frozen=True):
     pod: int
     seconds: float
 
-    async def play_set(self, world: GroupedWorld) -> None:
+    async def play_on(self, world: GroupedWorld) -> None:
         if name := pod_of(world, self.pod):
             world.misbehave(name, HANG_TERMINATING)
             world.remove(PODS, name)
@@ -144,7 +140,7 @@ class DeleteObject(SetStep, frozen=True):
     number: int
     propagation: str = ""
 
-    async def play_set(self, world: GroupedWorld) -> None:
+    async def play_on(self, world: GroupedWorld) -> None:
         resource = KINDS[self.kind]
         if names := world.names(resource.plural):
             world.remove(resource, names[self.number % len(names)], self.propagation)
@@ -156,7 +152,7 @@ class EditLeaders(SetStep, frozen=True):
     change: dict[str, Any]
     set: int = 0
 
-    async def play_set(self, world: GroupedWorld) -> None:
+    async def play_on(self, world: GroupedWorld) -> None:
         world.patch(STATEFULSETS, _plan(world, self.set).name, self.change)
 
 
@@ -166,7 +162,7 @@ class PutForeign(SetStep, frozen=True):
     what: str
     index: int = 0
 
-    async def play_set(self, world: GroupedWorld) -> None:
+    async def play_on(self, world: GroupedWorld) -> None:
         resource, tree = FOREIGN[self.what](_plan(world, 0), self.index)
         world.put(resource, tree)
 
@@ -176,7 +172,7 @@ class Jump(SetStep, frozen=True):
 
     seconds: float
 
-    async def play_set(self, world: GroupedWorld) -> None:
+    async def play_on(self, world: GroupedWorld) -> None:
         running().jump(self.seconds)
 
 
@@ -188,7 +184,7 @@ class FailSet(SetStep, frozen=True):
     nth: int
     fault: Fault
 
-    async def play_set(self, world: GroupedWorld) -> None:
+    async def play_on(self, world: GroupedWorld) -> None:
         if (process := replica_of(world, self.replica).process) is not None:
             process.wire.plan.fail(MEANS[self.what], self.nth, self.fault)
 

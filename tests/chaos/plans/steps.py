@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Callable
-from typing import Any
+from typing import Any, ClassVar
 
 from fairlead.contracts.plans.kinds import ROLLOUT_TRAITS
 from kubeloop.request import Request, place_of
@@ -15,20 +15,15 @@ from tests.chaos.plans.outside import BAD as BAD_VALUE
 from tests.chaos.plans.outside import ROUTE, a_route, routing
 from tests.chaos.plans.world import RolledWorld
 from tests.chaos.steps import (
-    Step,
+    StepIn,
     pod_of,
     replica_of,
 )
 from tests.chaos.world import World
 
 
-class RolloutStep(Step, frozen=True):
-    async def play(self, world: World) -> None:
-        assert isinstance(world, RolledWorld)
-        await self.play_on(world)
-
-    async def play_on(self, world: RolledWorld) -> None:
-        raise NotImplementedError
+class RolloutStep(StepIn[RolledWorld], frozen=True):
+    in_world: ClassVar[type[World]] = RolledWorld
 
 
 # What a plan allows.
