@@ -77,7 +77,7 @@ def snapshot(seen: FamilySeen, spec: ApplicationSpec, recorded: LatestConfigurat
             "name": wanted.name,
             "namespace": seen.namespace,
             "labels": {APPLICATION: seen.name, APPLICATION_REVISION_HASH: digest},
-            "ownerReferences": [_owner(seen)],
+            "ownerReferences": [seen.as_owner(controls=True)],
         },
         "spec": body,
     }
@@ -174,14 +174,3 @@ def _surplus(seen: FamilySeen, kept: Sequence[Tree]) -> tuple[AnyWrite, ...]:
     """P-3: the oldest above the limit; the latest stays."""
     over = len(kept) - 1 - max(0, seen.settings.application_revision_limit)
     return tuple(deleted(each, Does.FORGET_REVISION, scope=seen.uid) for each in kept[: max(0, over)])
-
-
-def _owner(seen: FamilySeen) -> Json:
-    return {
-        "apiVersion": APPLICATIONS.api_version,
-        "kind": APPLICATIONS.kind,
-        "name": seen.name,
-        "uid": seen.uid,
-        "controller": True,
-        "blockOwnerDeletion": True,
-    }

@@ -12,7 +12,6 @@ from fairlead.contracts.plans.decide.applications.trees import Tree, mapping
 from fairlead.contracts.plans.decide.applications.writes import created, patched
 from fairlead.contracts.plans.kinds import (
     APPLICATION,
-    APPLICATIONS,
     COMPONENTS,
     CONFIGURATION_HASH,
     CONFIGURATION_ROLLOUT,
@@ -57,7 +56,7 @@ def configuration_body(seen: FamilySeen, latest: LatestConfiguration, spec: Json
             "namespace": seen.namespace,
             "labels": {APPLICATION: seen.name, CONFIGURATION_HASH: latest.revision_hash},
             "annotations": annotations,
-            "ownerReferences": [{**_owner(seen), "controller": True, "blockOwnerDeletion": True}],
+            "ownerReferences": [seen.as_owner(controls=True)],
         },
         "spec": spec,
     }
@@ -72,14 +71,14 @@ def component_writes(
             body = {
                 "apiVersion": COMPONENTS.api_version,
                 "kind": COMPONENTS.kind,
-                "metadata": {"name": part.name, "namespace": seen.namespace, "ownerReferences": [_owner(seen)]},
+                "metadata": {"name": part.name, "namespace": seen.namespace, "ownerReferences": [seen.as_owner()]},
                 "spec": part.component_spec,
             }
             yield created(COMPONENTS, seen.namespace, body, Does.APPLY_OBJECT, scope=seen.uid)
             continue
         body = {} if owners_only else _changed(live, part)
         if not any(each.get("uid") == seen.uid for each in live.owners):
-            body["metadata"] = {"ownerReferences": [*live.owners, _owner(seen)]}
+            body["metadata"] = {"ownerReferences": [*live.owners, seen.as_owner()]}
         if body:
             yield patched(live, body, Does.APPLY_OBJECT, ("", f"Component {part.name}"), scope=seen.uid)
 
@@ -88,12 +87,3 @@ def _changed(live: Tree, part: Rendered) -> Json:
     before = mapping(live.tree.get("spec"))
     change = merge_patch(before, part.component_spec)
     return {"spec": change} if change else {}
-
-
-def _owner(seen: FamilySeen) -> Json:
-    return {
-        "apiVersion": APPLICATIONS.api_version,
-        "kind": APPLICATIONS.kind,
-        "name": seen.name,
-        "uid": seen.uid,
-    }

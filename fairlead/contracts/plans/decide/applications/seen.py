@@ -7,6 +7,7 @@ from msgspec import Struct
 from fairlead.contracts.plans.applications.kinds import StoredObject
 from fairlead.contracts.plans.decide.applications.trees import Tree, mapping
 from fairlead.contracts.plans.decide.applications.writes import Reported
+from fairlead.contracts.plans.kinds import Json
 from fairlead.contracts.plans.settings import PlanSettings
 from fairlead.core.ask import Answers
 from kubeloop.objects.meta import Ref, Resource
@@ -35,6 +36,12 @@ class FamilySeen(Struct, frozen=True, kw_only=True):
     @property
     def ref(self) -> Ref:
         return Ref(self.resource, self.namespace, self.name, self.uid)
+
+    def as_owner(self, *, controls: bool = False) -> Json:
+        """The reference by which something goes with it."""
+        named = {"apiVersion": self.resource.api_version, "kind": self.resource.kind, "name": self.name}
+        flags = {"controller": True, "blockOwnerDeletion": True} if controls else {}
+        return {**named, "uid": self.uid, **flags}
 
     @property
     def annotations(self) -> dict[str, str]:
