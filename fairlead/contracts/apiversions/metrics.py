@@ -8,12 +8,15 @@ from math import inf
 from prometheus_client.metrics_core import GaugeMetricFamily, HistogramMetricFamily, Metric
 from prometheus_client.registry import Collector
 
+from fairlead.contracts.apiversions.decide.loaded_rules import Loaded
 from fairlead.engine.conversion.review import Converted
 from fairlead.engine.conversion.tallies import Spread, Tally
 from fairlead.engine.metrics import Metrics
 
 NOBODY = ""
 """For labels of reviews that name nothing known: others choose the words, and series stay."""
+SUCCESS, FAILURE, UNAVAILABLE = "success", "failure", "unavailable"
+"""What comes of a review."""
 
 
 class _Spreads(Collector):
@@ -81,9 +84,18 @@ class ConversionMetrics:
         for each in (self._seconds, self._carried, self._rules, self._probes):
             metrics.registry.register(each)
 
-    def show(self, states: dict[str, str]) -> None:
-        """By definition: what is in force."""
-        self._rules.states = states
+    def show(self, loaded: Mapping[str, Loaded]) -> None:
+        """By definition: what is in force.
+
+        What alerts look for is counted from 0 on: of a series that begins with its first count Prometheus sees no
+        increase.
+        """
+        self._rules.states = {name: each.state.value for name, each in loaded.items()}
+        for name, each in loaded.items():
+            for version in each.versions:
+                self._discarded.labels(name, version)
+                for result in (FAILURE, UNAVAILABLE):
+                    self._reviews.labels(name, version, result)
 
     def show_probes(self, results: Mapping[str, str]) -> None:
         """By definition: what became of the last probe."""
@@ -99,7 +111,7 @@ class ConversionMetrics:
 
     def _count(self, tallies: Iterable[Tally], to: str) -> None:
         for each in tallies:
-            for result, count in (("success", each.good), ("failure", each.bad)):
+            for result, count in ((SUCCESS, each.good), (FAILURE, each.bad)):
                 if count:
                     self._objects.labels(each.name, each.source, to, result).inc(count)
             if each.good:
@@ -111,7 +123,7 @@ class ConversionMetrics:
 
 def _result(converted: Converted) -> str:
     if converted.status == 503:
-        return "unavailable"
+        return UNAVAILABLE
     if not converted.is_review:
         return "bad_request"
-    return "failure" if converted.problem else "success"
+    return FAILURE if converted.problem else SUCCESS

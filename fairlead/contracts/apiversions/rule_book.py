@@ -66,7 +66,7 @@ class RuleBook:
         paths: tuple[str, ...],
         *,
         built_in: tuple[BuiltIn, ...] = (),
-        shown: Callable[[dict[str, str]], None] = lambda _: None,
+        shown: Callable[[Mapping[str, Loaded]], None] = lambda _: None,
     ) -> None:
         self._log = context.log
         self._paths = paths
@@ -305,7 +305,7 @@ class RuleBook:
         self._tell_unused(rejected)
         self.loaded, self.rejected, self._awaited, self._has_looked = loaded, rejected, awaited, True
         self._put_in_force()
-        self._shown({name: each.state.value for name, each in loaded.items()})
+        self._shown(loaded)
         for name in changed:
             self._tell(loaded.get(name))
         for key in dict.fromkeys(
