@@ -372,7 +372,7 @@ class TraitMeta(Meta, frozen=True, rename="camel"):
     finalizers: tuple[str, ...] = ()
 
 
-class RolloutTrait(Struct, frozen=True):
+class RolloutTrait(Struct, frozen=True, dict=True):
     """As it was stored: whatever its spec and status hold, it can be decoded."""
 
     metadata: TraitMeta

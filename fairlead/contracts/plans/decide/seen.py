@@ -24,6 +24,8 @@ from fairlead.contracts.plans.settings import PlanSettings
 from fairlead.core.ask import Answers
 from kubeloop.objects.meta import Ref, Resource
 
+_AS_ROLLOUT = "as_rollout"
+
 
 class RolloutObject(Struct, frozen=True, kw_only=True, dict=True):
     """An object with a plan, whatever its spec and status hold; its passes are those of a RolloutTrait.
@@ -59,6 +61,15 @@ class RolloutObject(Struct, frozen=True, kw_only=True, dict=True):
 
 
 def of_trait(trait: RolloutTrait) -> RolloutObject:
+    """The same for as long as the trait is kept: indexes, wake-ups and rounds ask for it, and reading costs most."""
+    kept = vars(trait)
+    if _AS_ROLLOUT not in kept:
+        kept[_AS_ROLLOUT] = _as_rollout(trait)
+    found: RolloutObject = kept[_AS_ROLLOUT]
+    return found
+
+
+def _as_rollout(trait: RolloutTrait) -> RolloutObject:
     return RolloutObject(
         resource=ROLLOUT_TRAITS,
         finalizer=TRAIT_FINALIZER,

@@ -8,15 +8,18 @@ from typing import Any
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from msgspec.structs import replace
 
 from fairlead.contracts.plans.decide.reading import rollout_plan, rollout_status, written
 from fairlead.contracts.plans.decide.seen import of_trait
 from fairlead.contracts.plans.kinds import (
     BATCH_CONDITIONS,
     BATCH_STATES,
+    FAILING,
     ROLLING,
     STATE_CONDITIONS,
     STATES,
+    VERIFYING,
     Carried,
     RolloutBatch,
     RolloutCondition,
@@ -192,3 +195,14 @@ def test_references_name_one_object_whatever_the_version() -> None:
     assert one.names_same(WorkloadReference("apps.kruise.io/v1beta1", "CloneSet", "c"))
     assert not one.names_same(WorkloadReference("apps/v1", "CloneSet", "c"))
     assert not one.names_same(WorkloadReference("apps.kruise.io/v1alpha1", "CloneSet", "d"))
+
+
+def test_a_trait_is_read_once_and_what_replaces_it_anew() -> None:
+    trait = RolloutTrait(TraitMeta("one", "1", "1"), {"rolloutPlan": {"targetSize": 3}}, {"rollingState": VERIFYING})
+
+    read = of_trait(trait)
+    changed = of_trait(replace(trait, status={"rollingState": FAILING}))
+
+    assert of_trait(trait) is read
+    assert read.read_status.rolling_state == VERIFYING
+    assert changed.read_status.rolling_state == FAILING
