@@ -41,7 +41,6 @@ from kubeloop.event_objects import (
     USUAL_FORM,
     EventForm,
     EventKey,
-    Repetition,
     Reporter,
     as_creation,
     as_patch,
@@ -51,23 +50,17 @@ from kubeloop.event_objects import (
     shortened,
     word,
 )
+from kubeloop.event_series import LONGEST_SPACING, SERIES_SECONDS, SPACING, Series, ToldSeries
 from kubeloop.gathered_events import Gathered, Thing
 from kubeloop.objects.core import EVENTS
 from kubeloop.objects.meta import Ref, Resource
 from kubeloop.queue import Queue
 from kubeloop.request import Request
 
-SERIES_SECONDS = 600.0
-"""A repetition after a longer silence is a new Event."""
-SPACING = 10.0
-LONGEST_SPACING = 300.0
-"""Seconds between two writes of one Event that repeats, doubling from SPACING; less than SERIES_SECONDS, so that the
-last count of a series is written before the next series begins."""
 MOMENT = 0.5
 """Seconds that the first of several things waits for the others of its batch."""
 GATHERING_SECONDS = 60.0
 """For how long things of which there are many are gathered after one of them was told."""
-MOST_REMEMBERED = 1000
 TIMEOUT = 5.0
 FLUSH_SECONDS = 3.0
 
@@ -77,27 +70,6 @@ class _Topic(Struct, frozen=True):
     warning: bool
     reason: str
     form: EventForm = USUAL_FORM
-
-
-class _Series(Struct):
-    """One Event; `written` is the count that was sent last, or given up, 0 before the first time."""
-
-    name: str
-    first: datetime
-    last: datetime
-    told_at: float
-    due: float
-    """Loop time before which its count is not written again, unless the object has other news."""
-    spacing: float = SPACING
-    """Seconds from its next write to the one after that."""
-    count: int = 1
-    written: int = 0
-    of_all: bool = False
-    """Whether its name is the same in every process that tells of it."""
-
-    @property
-    def told(self) -> Repetition:
-        return Repetition(self.first, self.last, self.count)
 
 
 class Stamps:
@@ -131,8 +103,7 @@ class Recorder:
         """How many Events, or counts of Events, were given up."""
         self._client = client
         self._reporter = Reporter(component, instance)
-        self._series: dict[EventKey, _Series] = {}
-        """What was told lately, the least recent first; at most MOST_REMEMBERED."""
+        self._series = ToldSeries()
         self._queue: Queue[EventKey] = Queue(spacing=SPACING)
         self._gathering: dict[_Topic, Gathered] = {}
         """Topics of which an Event was told lately, and what has come since."""
@@ -213,25 +184,24 @@ class Recorder:
         about = topic.about
         key = _key(topic, text)
         now, moment = clock.now(), clock.monotonic()
-        series = self._series.pop(key, None)
+        series = self._series.pop(key)
         if series is None or moment - series.told_at >= SERIES_SECONDS:
-            self.dropped += series is not None and series.count > series.written
+            self.dropped += series is not None and series.is_unwritten
             name = name_for_all(key, occurrence) if occurrence else self._name(about, now)
-            series = _Series(name, now, now, moment, due=moment, of_all=bool(occurrence))
+            series = Series(name, now, now, moment, due=moment, of_all=bool(occurrence))
             self._catch_up(about)
         else:
             series.count += 1
             series.last, series.told_at = max(series.last, now), moment  # the clock may have been set back
-        self._series[key] = series
+        self._series.put(key, series)
         self._queue.add_after(key, series.due - moment)
-        self._make_room(moment)
+        self.dropped += self._series.make_room(moment)
 
     def _catch_up(self, about: Ref) -> None:
         """Other news of an object may mean that what was counted about it is over."""
-        for key, series in self._series.items():
-            if key.about == about and series.count > series.written:
-                series.due = clock.monotonic()
-                self._queue.add(key)
+        for key, series in self._series.unwritten_about(about):
+            series.due = clock.monotonic()
+            self._queue.add(key)
 
     async def run(self) -> None:
         """Writes what was told until cancelled."""
@@ -252,7 +222,7 @@ class Recorder:
     async def _written(self, key: EventKey) -> None:
         async with self._writing:
             series = self._series.get(key)
-            if series is None or series.count == series.written:
+            if series is None or not series.is_unwritten:
                 return
             count = series.count
             try:
@@ -266,10 +236,12 @@ class Recorder:
                     series.written = count
             series.due = clock.monotonic() + series.spacing
             series.spacing = min(2 * series.spacing, LONGEST_SPACING)
-            if series.count > series.written:
+            if series.is_unwritten:
                 self._queue.add_after(key, series.due - clock.monotonic())
+            elif self._series.get(key) is series:
+                self._series.put(key, series)
 
-    def _is_tried_again(self, series: _Series, error: KubeError) -> bool:
+    def _is_tried_again(self, series: Series, error: KubeError) -> bool:
         """A count is, while its series lasts; an Event is not, since the server may have it and would have it twice."""
         is_passing = isinstance(error, TransportError | ServerError | Throttled)
         return bool(series.written) and is_passing and clock.monotonic() - series.told_at < SERIES_SECONDS
@@ -281,16 +253,7 @@ class Recorder:
                 self._refused(error)
             self._is_refused = True
 
-    def _make_room(self, moment: float) -> None:
-        while self._series:
-            key, oldest = next(iter(self._series.items()))
-            over = moment - oldest.told_at >= SERIES_SECONDS and oldest.count == oldest.written
-            if not over and len(self._series) <= MOST_REMEMBERED:
-                return
-            del self._series[key]
-            self.dropped += oldest.count > oldest.written
-
-    async def _write(self, key: EventKey, series: _Series) -> None:
+    async def _write(self, key: EventKey, series: Series) -> None:
         namespace = namespace_of(key.about)
         if namespace in self._core_only:
             await self._write_as(CORE_EVENTS, key, series)
@@ -302,7 +265,7 @@ class Recorder:
             await self._write_as(CORE_EVENTS, key, series)
             self._core_only.add(namespace)
 
-    async def _write_as(self, resource: Resource, key: EventKey, series: _Series) -> None:
+    async def _write_as(self, resource: Resource, key: EventKey, series: Series) -> None:
         if series.written:
             try:
                 await self._send(as_patch(resource, series.name, key, series.told))
@@ -317,7 +280,7 @@ class Recorder:
                 series.name = self._name(key.about, series.first)
                 await self._create(resource, key, series)
 
-    async def _create(self, resource: Resource, key: EventKey, series: _Series) -> None:
+    async def _create(self, resource: Resource, key: EventKey, series: Series) -> None:
         await self._send(as_creation(resource, series.name, key, series.told, self._reporter))
 
     async def _send(self, message: Request) -> None:

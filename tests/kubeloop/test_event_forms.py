@@ -7,7 +7,7 @@ import asyncio
 import pytest
 
 from kubeloop.event_objects import EventForm
-from kubeloop.events import SPACING
+from kubeloop.event_series import SPACING
 from kubeloop.gathered_events import Thing
 from kubeloop.request import Request, Response
 from tests.kubeloop.scripted import Scripted, failure, pod_ref

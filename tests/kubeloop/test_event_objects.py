@@ -11,7 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from kubeloop.event_objects import LONGEST_NAME, LONGEST_NOTE, LONGEST_WORD, event_name, shortened, word
-from kubeloop.events import SPACING
+from kubeloop.event_series import SPACING
 from kubeloop.objects.core import PODS
 from kubeloop.objects.meta import Ref
 from kubeloop.request import Request, Response

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 
-from kubeloop.events import SERIES_SECONDS
+from kubeloop.event_series import SERIES_SECONDS
 from tests.kubeloop.scripted import Scripted, pod_ref
 from tests.kubeloop.test_events import events, play, recording
 

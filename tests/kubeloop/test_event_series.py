@@ -7,7 +7,8 @@ from functools import partial
 from itertools import pairwise
 
 from kubeloop import clock
-from kubeloop.events import LONGEST_SPACING, SPACING, Recorder
+from kubeloop.event_series import LONGEST_SPACING, SPACING
+from kubeloop.events import Recorder
 from kubeloop.request import Request, Response
 from tests.kubeloop.scripted import Scripted, failure, pod_ref
 from tests.kubeloop.test_events import events, play, recording

@@ -10,7 +10,8 @@ import pytest
 
 from kubeloop import clock
 from kubeloop.errors import ApiError, NotLeader, TransportError
-from kubeloop.events import MOST_REMEMBERED, SPACING, Recorder
+from kubeloop.event_series import MOST_REMEMBERED, MOST_UNWRITTEN, SPACING
+from kubeloop.events import Recorder
 from kubeloop.gathered_events import MOST_GATHERED
 from kubeloop.objects.core import PODS
 from kubeloop.objects.meta import Ref, Resource
@@ -321,7 +322,7 @@ def test_while_nothing_can_be_written_the_oldest_events_are_dropped() -> None:
     async def scenario() -> None:
         api = Scripted()
         recorder = Recorder(api.client(), "fairlead.dev/zones", "pod-1")
-        for number in range(MOST_REMEMBERED + 50):
+        for number in range(MOST_UNWRITTEN + 50):
             recorder.tell(pod_ref(f"web-{number}"), False, "Waiting", "not ready")
         assert recorder.dropped == 50
 
@@ -329,9 +330,26 @@ def test_while_nothing_can_be_written_the_oldest_events_are_dropped() -> None:
         await asyncio.sleep(60)
 
         names = [event["regarding"]["name"] for event in events(api)]
-        assert names == [f"web-{number}" for number in range(50, MOST_REMEMBERED + 50)]
+        assert names == [f"web-{number}" for number in range(50, MOST_UNWRITTEN + 50)]
         task.cancel()
         await asyncio.gather(task, return_exceptions=True)
+
+    play(scenario)
+
+
+def test_more_events_than_are_remembered_are_all_written_when_they_come_at_once() -> None:
+    async def scenario() -> None:
+        api = Scripted()
+        async with recording(api) as recorder:
+            for number in range(3 * MOST_REMEMBERED):
+                recorder.tell(pod_ref(f"web-{number}"), False, "Waiting", "not ready")
+            await asyncio.sleep(60)
+
+            assert len(events(api)) == 3 * MOST_REMEMBERED
+            assert recorder.dropped == 0
+            assert len(recorder._series) <= 3 * MOST_REMEMBERED
+            recorder.tell(pod_ref("web-0"), False, "Waiting", "something else")
+            assert len(recorder._series) <= MOST_REMEMBERED + 1
 
     play(scenario)
 
