@@ -182,9 +182,6 @@ class Controller(Struct, Generic[S], frozen=True):
     """What the log is told of a round beside rollouts that failed; empty: nothing, the write has its record."""
     write_timeout: float = inf
     """Seconds until a write of its rounds is given up, should that be sooner than for others."""
-    patience: float = 0.0
-    """Seconds that a write of its rounds may take even where others may not, when it is bound to a version or a UID, or
-    creates: admission webhooks of others may be slow, and should the lease be another's by then, it does no harm."""
 
     def __post_init__(self) -> None:
         """A word that is missing must not come to light after the write that it is about."""

@@ -17,6 +17,7 @@ from structlog.types import FilteringBoundLogger
 from fairlead.core.explain import OperatorReport
 from fairlead.engine.controller import BackOff, Controller, RolloutKey
 from fairlead.engine.driver.questions import AskContext
+from fairlead.engine.driver.slow_writes import SlowWrites
 from fairlead.engine.event_notes import Notes
 from fairlead.engine.explain_endpoint import Told, reported, silent
 from fairlead.engine.lane import Lane
@@ -139,8 +140,11 @@ class Manager:
         late = {id(each) for part in self._late for each in part.controllers}
         timeout = min(outside.client.timeout, LONGEST_WRITE) if election is None else election.write_timeout
         ledger = Ledger(pace.catch_up_seconds, caches.covering)
+        slow = None if election is None else SlowWrites(timeout, LONGEST_WRITE)
         self._lanes = [
-            self._lane(each, outside, pace, Terms(ledger, min(timeout, each.write_timeout)))
+            self._lane(each, outside, pace, Terms(ledger, each.write_timeout))
+            if each.write_timeout < timeout
+            else self._lane(each, outside, pace, Terms(ledger, timeout, slow))
             for each in self._controllers
         ]
         self._prompt = tuple(lane for lane in self._lanes if id(lane.controller) not in late)

@@ -27,6 +27,7 @@ from fairlead.engine.decide.guard import RULE as GUARD
 from fairlead.engine.driver.perform import Effects, Round, WriteRefused, carry_out, digest, scope_of
 from fairlead.engine.driver.questions import AskContext, asker, bad_of
 from fairlead.engine.driver.round import Asker, Outpaced, settle
+from fairlead.engine.driver.slow_writes import SlowWrites
 from fairlead.engine.round_log import RoundLog
 from fairlead.engine.tried_writes import TriedWrites
 from kubeloop import clock
@@ -69,6 +70,8 @@ class Terms(Struct, frozen=True):
     """That of the process: rounds of all kinds see each other's writes."""
     write_timeout: float
     """Seconds."""
+    slow: SlowWrites | None = None
+    """Where writes may take longer that were seen to be slow."""
 
 
 class Rounds(Generic[S]):
@@ -103,7 +106,7 @@ class Rounds(Generic[S]):
             self._said.happened,
             terms.write_timeout,
             controller.applied,
-            controller.patience,
+            terms.slow,
         )
         self._wrote: dict[RolloutKey, tuple[str, ...]] = {}
         """Scopes that the last round of a rollout wrote to, until the caches show it; so no scope is left behind."""

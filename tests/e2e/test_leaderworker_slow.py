@@ -15,7 +15,7 @@ from tests.e2e.leaderworkers import with_sets
 from tests.e2e.meddling import Reviewed
 
 SECONDS = 6.0
-"""Longer than a write may take that is bound to nothing, so that it ends with the lease."""
+"""Longer than a write may take at first."""
 
 
 @pytest.mark.parametrize("plural", ["controllerrevisions", "statefulsets", "leaderworkersets"])

@@ -17,7 +17,6 @@ from fairlead.contracts.leaderworker.kinds import (
     GROUP_CONTROLLER,
     NOUN,
     PART,
-    PATIENCE_SECONDS,
     LeaderWorkerSet,
     Pod,
 )
@@ -129,7 +128,6 @@ def _of_sets(watched: Watched, settings: Settings, measures: LeaderWorkerMetrics
         observed=gathering.observed,
         optional=tuple(one for each in watched for one in each.optional),
         refuses=_is_said_by_the_server,
-        patience=PATIENCE_SECONDS,
         watcher=reports,
         queue_watcher=measures.set_queue,
     )
@@ -178,7 +176,6 @@ def _of_groups(
         observe=observe,
         wrote=measures.group_wrote,
         refuses=_is_said_by_the_server,
-        patience=PATIENCE_SECONDS,
         watcher=measures.of_groups,
         queue_watcher=measures.group_queue,
     )

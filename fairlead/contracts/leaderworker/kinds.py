@@ -33,9 +33,6 @@ LEASE = "b8b2488c.x-k8s.io"
 MANAGER = "lws"
 """The field manager of leader StatefulSets: with another name, fields of an earlier controller would stay."""
 
-PATIENCE_SECONDS = 30.0
-"""What writes may take: three webhooks of others that nobody answers, with the time-out that they have by default."""
-
 OUR_MANAGER = "fairlead"
 """The field manager of what no other controller of these kinds writes."""
 

@@ -19,13 +19,14 @@ from fairlead.core.act import AnyWrite, Apply, Create, Delete, EventNote, Patch,
 from fairlead.core.audit import Line
 from fairlead.engine.driver.applied import Applied, mark_of
 from fairlead.engine.driver.secrets import with_entries
+from fairlead.engine.driver.slow_writes import SlowWrites
 from kubeloop import clock, request
 from kubeloop.client import Client
 from kubeloop.decoding import decoded
-from kubeloop.errors import AlreadyExists, Conflict, KubeError, NotFound, ServerError, TransportError
+from kubeloop.errors import AlreadyExists, ApiError, Conflict, KubeError, NotFound, ServerError, TransportError
 from kubeloop.ledger import Ledger
 from kubeloop.objects.meta import OwnerReference, Ref
-from kubeloop.request import Request
+from kubeloop.request import Request, Response
 from kubeloop.unreadable import UNREADABLE
 
 FRESH_SECONDS = 0.5
@@ -55,8 +56,8 @@ class Effects(Struct, frozen=True):
     """Seconds until a write is given up; under a lease, so few that none outlives it."""
     applied: Applied | None = None
     """Told of every successful Apply and Replace."""
-    patience: float = 0.0
-    """Seconds that a write may take that is bound to what it changes, should that be longer."""
+    slow: SlowWrites | None = None
+    """Where writes may take longer that were seen to be slow."""
 
 
 class Round(Struct, frozen=True):
@@ -162,9 +163,7 @@ async def _persist(write: AnyWrite, scope: str, effects: Effects, until: float) 
 async def _send(write: AnyWrite, scope: str, effects: Effects) -> tuple[str, str]:
     ref, message = subject(write), request_for(write)
     try:
-        patience = effects.patience if is_bound(write) else 0.0
-        seconds = max(effects.timeout, write.min_timeout_seconds, patience)
-        answer = await effects.client.call(structs.replace(message, timeout=seconds, retry_when_throttled=False))
+        answer = await _answered(structs.replace(message, retry_when_throttled=False), write, ref, effects)
         written = _written(answer.body, write, message.doing)
     except NotFound:
         if isinstance(write, Apply | Create):  # these need no object: its namespace or its kind is missing
@@ -195,6 +194,27 @@ async def _send(write: AnyWrite, scope: str, effects: Effects) -> tuple[str, str
         if isinstance(write, Apply | Replace) and effects.applied is not None:
             effects.applied.note(scope, ref, write.body, mark_of(written))
     return "ok", written.resource_version
+
+
+async def _answered(message: Request, write: AnyWrite, ref: Ref, effects: Effects) -> Response:
+    slow, begun = effects.slow, clock.monotonic()
+    seconds = max(effects.timeout, write.min_timeout_seconds, 0.0 if slow is None else slow.seconds(ref))
+    try:
+        answer = await effects.client.call(structs.replace(message, timeout=seconds))
+    except KubeError as error:
+        _learn(slow, ref, error, clock.monotonic() - begun, seconds)
+        raise
+    _learn(slow, ref, None, clock.monotonic() - begun, seconds)
+    return answer
+
+
+def _learn(slow: SlowWrites | None, ref: Ref, error: KubeError | None, took: float, allowed: float) -> None:
+    if slow is None:
+        return
+    if error is None or isinstance(error, ApiError):
+        slow.answered(ref, took)
+    elif isinstance(error, TransportError) and took >= allowed:
+        slow.given_up(ref, allowed)
 
 
 def _written(body: bytes, write: AnyWrite, doing: str) -> _Meta:
@@ -256,11 +276,6 @@ def _stored_by(write: AnyWrite) -> Request:
 def subject(write: AnyWrite) -> Ref:
     """What a write is about."""
     return Ref(write.resource, write.namespace, write.name) if isinstance(write, Create) else write.ref
-
-
-def is_bound(write: AnyWrite) -> bool:
-    """Whether it does nothing should it arrive late: what it changes is of another version by then, or is there."""
-    return isinstance(write, Create) or bool(_version_of(write) or (isinstance(write, Delete) and write.ref.uid))
 
 
 def _version_of(write: AnyWrite) -> str:

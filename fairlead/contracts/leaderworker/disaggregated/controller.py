@@ -32,7 +32,7 @@ from fairlead.contracts.leaderworker.disaggregated.kinds import (
     RoleScaler,
 )
 from fairlead.contracts.leaderworker.disaggregated.words import REASONS, WRITES
-from fairlead.contracts.leaderworker.kinds import LEADER_WORKER_SETS, PART, PATIENCE_SECONDS, LeaderWorkerSet
+from fairlead.contracts.leaderworker.kinds import LEADER_WORKER_SETS, PART, LeaderWorkerSet
 from fairlead.core.ask import Answers
 from fairlead.core.decision import Decision
 from fairlead.core.explain import Explain
@@ -171,7 +171,6 @@ def controller(
         explain=explained,
         observed=lambda seen: generation_of(seen.set),
         optional=tuple(one for each in watched.values() for one in each.optional),
-        patience=PATIENCE_SECONDS,
         watcher=watcher,
         queue_watcher=queue_watcher,
     )
