@@ -70,6 +70,7 @@ class ApiError(KubeError):
         doing: str = "",
         retry_after: float | None = None,
         token: str = "",
+        warning: str = "",
     ) -> None:
         text = message or reason or f"the server answered {status}"
         super().__init__(f"{doing}: {text}" if doing else text)
@@ -79,6 +80,8 @@ class ApiError(KubeError):
         self.retry_after = retry_after
         self.token = token
         """With which a list whose pages have expired can be gone on with, at the price of its consistency."""
+        self.warning = warning
+        """What the server warned of beside the failure, as its header has it."""
 
 
 class BadRequest(ApiError):
@@ -152,10 +155,10 @@ OF_STATUS: dict[int, type[ApiError]] = {
 def error_of(response: Response, doing: str) -> ApiError:
     """The error for a response whose status is 400 or more; `doing` says what was being done, to which object."""
     status = _decoded(response.body)
-    header = response.headers.get("retry-after", "")
+    header, warning = response.headers.get("retry-after", ""), response.headers.get("warning", "")
     if not (header.isascii() and header.replace(".", "", 1).isdigit()):
-        return _error(response.status, status, doing, _retry_after(status))
-    return _error(response.status, status, doing, min(float(header), LONGEST_PAUSE))
+        return _error(response.status, status, doing, _retry_after(status), warning)
+    return _error(response.status, status, doing, min(float(header), LONGEST_PAUSE), warning)
 
 
 def error_of_event(body: bytes, doing: str) -> ApiError:
@@ -164,13 +167,14 @@ def error_of_event(body: bytes, doing: str) -> ApiError:
     return _error(status.code or 500, status, doing, _retry_after(status))
 
 
-def _error(code: int, status: _Status, doing: str, retry_after: float | None) -> ApiError:
+def _error(code: int, status: _Status, doing: str, retry_after: float | None, warning: str = "") -> ApiError:
     kind = OF_STATUS.get(code, ServerError if code >= 500 else ApiError)
     if status.reason == "AlreadyExists":
         kind = AlreadyExists
     token = status.metadata.token if status.metadata else ""
     message = (status.message or "")[:LONGEST_MESSAGE]
-    return kind(code, (status.reason or "")[:MOST_SHOWN], message, doing=doing, retry_after=retry_after, token=token)
+    reason = (status.reason or "")[:MOST_SHOWN]
+    return kind(code, reason, message, doing=doing, retry_after=retry_after, token=token, warning=warning)
 
 
 def _retry_after(status: _Status) -> float | None:

@@ -59,6 +59,8 @@ class StatusError(Exception):
         self.message = message
         self.details = details or {}
         self._shows_details = details is not None
+        self.warnings: list[str] = []
+        """What whoever asked is told besides."""
 
     @property
     def retry_after(self) -> int | None:

@@ -63,6 +63,8 @@ class Handler:
             answer = await self._answer(request, writer)
         except StatusError as error:
             answer = rewritten(refusal(error), refusal_media(accepted(request)))
+            if writer is not None:
+                writer.warnings += error.warnings
         return answer if writer is None else writer.signed(answer)
 
     def _allowed(self, request: Request, user: User) -> User:

@@ -109,7 +109,9 @@ def _custom(kind: Kind, namespace: str, tail: list[str], method: str) -> Target:
     if bool(namespace) != kind.resource.namespaced and not (kind.resource.namespaced and lists):
         raise Unserved
     if subresource and subresource not in kind.subresources:
-        raise not_found(kind.resource, name)
+        missing = not_found(kind.resource, name)
+        missing.warnings += kind.warnings
+        raise missing
     return Target(kind, namespace, _checked(name), subresource)
 
 

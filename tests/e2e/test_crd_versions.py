@@ -425,6 +425,7 @@ async def test_users_of_a_deprecated_version_are_warned(site: Site) -> None:
     async with a_factory(site, *versions(v1={"deprecated": True})) as factory:
         made = await factory.send("POST", factory.at(V1), a_gadget())
         answers = [made, await factory.send("GET", factory.at(V1)), await factory.send("GET", factory.at(V2, "one"))]
+        missing = await factory.send("GET", f"{factory.at(V1, 'one')}/scale")
         async with watched(site, factory.at(V1)) as (watch_warning, events), aclosing(events):  # type: ignore[type-var]
             pass
         own = versions(v1={"deprecated": True, "deprecationWarning": 'use "v2"'})
@@ -438,5 +439,6 @@ async def test_users_of_a_deprecated_version_are_warned(site: Site) -> None:
 
     usual = '299 - "shop.example.com/v1 Gadget is deprecated; use shop.example.com/v2 Gadget"'
     assert [warning(each.headers) for each in answers] == [usual, usual, ""]
+    assert (missing.status, warning(missing.headers)) == (404, usual)
     assert watch_warning == usual
     assert warning(told.headers) == '299 - "use \\"v2\\""'

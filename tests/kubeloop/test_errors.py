@@ -55,6 +55,13 @@ def test_the_header_says_when_to_come_back_before_the_body_does() -> None:
     assert silent.retry_after is None
 
 
+def test_what_the_server_warns_of_is_kept_beside_the_failure() -> None:
+    warned = error_of(Response(404, b"", {"warning": '299 - "v1 is deprecated"'}), DOING)
+    silent = error_of(Response(404, b""), DOING)
+
+    assert (warned.warning, silent.warning) == ('299 - "v1 is deprecated"', "")
+
+
 @pytest.mark.parametrize(
     ("body", "text"),
     [
