@@ -18,6 +18,7 @@ import ssl
 import time
 from base64 import b64encode
 from collections.abc import Callable, Sequence
+from contextlib import suppress
 from http.client import HTTPException, HTTPSConnection
 from pathlib import Path
 from types import TracebackType
@@ -51,6 +52,8 @@ class Plane:
     Writes of `audited_users`, and all requests of members of `audited_groups`, are kept in `audit_log`.
     `gates` are features that are on though they are off by default, `apis` versions of groups that are served though
     they are not, and `more_controllers` act beside those that always do. `apiserver` is the program of another release.
+    It listens on `port`, or on any free one for 0. With `egress` it asks whoever listens at `egress_socket` for
+    connections to Services, pods and nodes; without, it looks for them on this machine's own network.
     """
 
     def __init__(
@@ -65,6 +68,8 @@ class Plane:
         apis: Sequence[str] = (),
         more_controllers: Sequence[str] = (),
         apiserver: Path | None = None,
+        port: int = 0,
+        egress: bool = False,
         build: bool = False,
         say: Say = lambda _line: None,
     ) -> None:
@@ -75,6 +80,8 @@ class Plane:
         self._audited = tuple(audited_users), tuple(audited_groups)
         self._gates, self._apis, self._more = tuple(gates), tuple(apis), tuple(more_controllers)
         self._apiserver = apiserver
+        self._port, self._egress = port, egress
+        self._is_wanted = True
         self._build = build
         self._say = say
         self._authority = Authority()
@@ -105,6 +112,20 @@ class Plane:
         """One line of JSON for each request that is audited, whatever came of it."""
         return self.folder / programs.AUDIT_LOG
 
+    @property
+    def egress_socket(self) -> Path:
+        """Where the API server asks for connections, if it was told to."""
+        return self.folder / programs.EGRESS_SOCKET
+
+    def lost(self) -> str:
+        """A sentence about the first program that has ended by itself; empty: all of them run."""
+        held = self._running()
+        try:
+            ended = held.ended()
+        except GuardEnded:
+            return "somebody ended the guard of the control plane: start anew"
+        return "".join(f"{name} ended with code {code}: start anew" for name, code in ended[:1])
+
     def config(self) -> ClusterConfig:
         """How to reach the API server as an administrator."""
         return load([self.kubeconfig])
@@ -128,7 +149,7 @@ class Plane:
         if self._held is not None:
             raise RuntimeError("this plane runs already")
         found = find(self._say, build=self._build)
-        for left in reversed(range(ATTEMPTS)):
+        for left in reversed(range(1 if self._port else ATTEMPTS)):
             try:
                 self._attempt(found)
             except PortTaken:
@@ -148,7 +169,16 @@ class Plane:
             held.close()
 
     async def __aenter__(self) -> Self:
-        await asyncio.to_thread(self.start)
+        self._is_wanted = True
+        starting = asyncio.ensure_future(asyncio.to_thread(self.start))
+        try:
+            await asyncio.shield(starting)
+        except asyncio.CancelledError:
+            self._is_wanted = False
+            with suppress(Unavailable):
+                await starting
+            await asyncio.to_thread(self.stop)
+            raise
         return self
 
     async def __aexit__(
@@ -172,31 +202,51 @@ class Plane:
 
     def _attempt(self, found: Path) -> None:
         self._held = held = Held()
-        port = free_port()
+        port = self._port or free_port()
         self.url = f"https://127.0.0.1:{port}"
         self._write_files(held.folder)
         probe = _Probe(held.folder)
         try:
             held.run("etcd", programs.etcd(found, held.folder))
-            _until(held, "etcd", (held.folder / programs.ETCD_SOCKET).exists)
+            self._until(held, "etcd", (held.folder / programs.ETCD_SOCKET).exists)
             audit = programs.audit(held.folder) if any(self._audited) else []
-            flags = [*audit, *programs.gates(self._gates), *programs.apis(self._apis)]
+            egress = programs.egress(held.folder) if self._egress else []
+            flags = [*audit, *egress, *programs.gates(self._gates), *programs.apis(self._apis)]
             program = self._apiserver or found / "kube-apiserver"
             held.run("kube-apiserver", [*programs.apiserver(program, held.folder, port, self._accounts), *flags])
-            _until(held, "kube-apiserver", lambda: probe.ok(port, "/readyz"))
+            self._until(held, "kube-apiserver", lambda: probe.ok(port, "/readyz"))
             if self._controllers:
                 own = free_port()
                 arguments = programs.controller_manager(found, held.folder, own, self._more)
                 held.run(CONTROLLER_MANAGER, [*arguments, *programs.gates(self._gates)])
-                _until(held, CONTROLLER_MANAGER, lambda: probe.ok(own, "/healthz"))
+                self._until(held, CONTROLLER_MANAGER, lambda: probe.ok(own, "/healthz"))
             # Both are made by loops that readiness does not wait for, and the second shows that controllers act.
             default = "/api/v1/namespaces/default"
-            _until(held, "kube-apiserver", lambda: probe.ok(port, default))
+            self._until(held, "kube-apiserver", lambda: probe.ok(port, default))
             if self._controllers:
                 account = f"{default}/serviceaccounts/default"
-                _until(held, CONTROLLER_MANAGER, lambda: probe.ok(port, account))
+                self._until(held, CONTROLLER_MANAGER, lambda: probe.ok(port, account))
         except GuardEnded as error:
             raise Unavailable("the guard of the control plane was ended by somebody while it started.") from error
+
+    def _until(self, held: Held, name: str, holds: Callable[[], bool]) -> None:
+        """Returns when it holds; raises as soon as any program has ended, or when `name` has used up its time."""
+        deadline = time.monotonic() + START_TIMEOUT_SECONDS
+        while True:
+            for culprit, code in held.ended():
+                words = held.last_words(culprit)
+                error = PortTaken if "address already in use" in words else Unavailable
+                raise error(f"{culprit} ended with code {code}; the end of its log:\n{words}")
+            if holds():
+                return
+            if not self._is_wanted:
+                raise Unavailable("the start of the control plane was given up.")
+            if time.monotonic() > deadline:
+                words = held.last_words(name)
+                raise Unavailable(
+                    f"{name} did not answer within {START_TIMEOUT_SECONDS:.0f} s; the end of its log:\n{words}"
+                )
+            time.sleep(_LOOK_EVERY)
 
     def _write_files(self, folder: Path) -> None:
         private, public = signing_pair()
@@ -208,6 +258,7 @@ class Plane:
         rows.extend(f"{token},{user},,{MASTERS}\n" for user, token in self._masters.items())
         _write(folder / "tokens.csv", "".join(rows).encode())
         _write(folder / programs.AUDIT_POLICY, json.dumps(programs.audit_policy(*self._audited)).encode())
+        _write(folder / programs.EGRESS, json.dumps(programs.egress_selection(folder)).encode())
         for user, token in self._masters.items():
             _write(folder / f"{user}.kubeconfig", self._kubeconfig(user, {"token": token}))
         _write_pair(folder, ADMINISTRATOR, self._authority.client(ADMINISTRATOR, (MASTERS,)))
@@ -249,24 +300,6 @@ def free_port() -> int:
         probe.bind(("127.0.0.1", 0))
         port: int = probe.getsockname()[1]
         return port
-
-
-def _until(held: Held, name: str, holds: Callable[[], bool]) -> None:
-    """Returns when it holds; raises as soon as any program has ended, or when `name` has used up its time."""
-    deadline = time.monotonic() + START_TIMEOUT_SECONDS
-    while True:
-        for culprit, code in held.ended():
-            words = held.last_words(culprit)
-            error = PortTaken if "address already in use" in words else Unavailable
-            raise error(f"{culprit} ended with code {code}; the end of its log:\n{words}")
-        if holds():
-            return
-        if time.monotonic() > deadline:
-            words = held.last_words(name)
-            raise Unavailable(
-                f"{name} did not answer within {START_TIMEOUT_SECONDS:.0f} s; the end of its log:\n{words}"
-            )
-        time.sleep(_LOOK_EVERY)
 
 
 def _certified(pair: Pair) -> dict[str, str]:

@@ -7,8 +7,10 @@ from pathlib import Path
 
 ETCD_SOCKET = "etcd.sock"
 AUDIT_POLICY, AUDIT_LOG = "audit-policy.json", "audit.log"
+EGRESS, EGRESS_SOCKET = "egress.json", "egress.sock"
 SERVICE_ADDRESS = "10.0.0.1"
 """The first address of the range below, which the API server's own Service gets."""
+SERVICE_RANGE = f"{SERVICE_ADDRESS}/24"
 
 # Controllers that judge nodes (lifecycle, taints, garbage collection of pods whose node is missing) are left off: there
 # are no nodes that report, and they would delete pods that a test has bound. So is what needs a cloud, storage or
@@ -73,7 +75,7 @@ def apiserver(program: Path, folder: Path, port: int, accounts: bool) -> list[st
         "--service-account-issuer=https://kubernetes.default.svc",
         f"--service-account-key-file={folder / 'accounts.pub'}",
         f"--service-account-signing-key-file={folder / 'accounts.key'}",
-        f"--service-cluster-ip-range={SERVICE_ADDRESS}/24",
+        f"--service-cluster-ip-range={SERVICE_RANGE}",
         "--endpoint-reconciler-type=none",  # a loopback address is no valid endpoint
         "--allow-privileged",
         "--profiling=false",
@@ -109,6 +111,23 @@ def audit_policy(users: Sequence[str], groups: Sequence[str]) -> dict[str, objec
     if groups:
         rules.append({**told, "userGroups": list(groups)})
     return {"apiVersion": "audit.k8s.io/v1", "kind": "Policy", "rules": [*rules, {"level": "None"}]}
+
+
+def egress(folder: Path) -> list[str]:
+    """For the API server: whatever is in the cluster it reaches through a socket in the private folder."""
+    return [f"--egress-selector-config-file={folder / EGRESS}"]
+
+
+def egress_selection(folder: Path) -> dict[str, object]:
+    """Connections to Services, pods and nodes are asked for with CONNECT at the socket."""
+    transport = {"uds": {"udsName": str(folder / EGRESS_SOCKET)}}
+    return {
+        "apiVersion": "apiserver.k8s.io/v1beta1",
+        "kind": "EgressSelectorConfiguration",
+        "egressSelections": [
+            {"name": "cluster", "connection": {"proxyProtocol": "HTTPConnect", "transport": transport}}
+        ],
+    }
 
 
 def controller_manager(found: Path, folder: Path, port: int, more: Sequence[str] = ()) -> list[str]:

@@ -292,3 +292,46 @@ def a_pod(name: str) -> dict[str, dict[str, object]]:
 
 def encoded(tree: object) -> bytes:
     return msgspec.json.encode(tree)
+
+
+@pytest.mark.real
+def test_a_program_that_ended_by_itself_is_told(planes: Planes) -> None:
+    planes.get(controllers=False)  # skips where there is none
+    with Plane(controllers=False) as plane:
+        before = plane.lost()
+        subprocess.run(["/bin/kill", "-9", str(plane.pids["etcd"])], check=True)
+
+        told = until(plane.lost)
+
+    assert before == ""
+    assert told == "etcd ended with code -9: start anew"
+
+
+@pytest.mark.real
+def test_a_start_that_is_given_up_leaves_nothing(planes: Planes) -> None:
+    planes.get(controllers=False)
+    plane = Plane(controllers=False)
+    folders: list[Path] = []
+
+    async def scenario() -> None:
+        starting = asyncio.create_task(plane.__aenter__())
+        while not folders:
+            await asyncio.sleep(0)
+            if plane._held is not None:
+                folders.append(plane.folder)
+        starting.cancel()
+        with pytest.raises(asyncio.CancelledError):
+            await starting
+
+    asyncio.run(scenario())
+
+    assert not folders[0].exists()
+    with pytest.raises(RuntimeError, match="does not run"):
+        plane.pids  # noqa: B018
+
+
+@pytest.mark.real
+def test_a_port_of_ones_own_that_is_taken_is_not_exchanged_for_another(planes: Planes) -> None:
+    planes.get(controllers=False)
+    with socket.create_server(("127.0.0.1", 0)) as taken, pytest.raises(PortTaken):
+        Plane(controllers=False, port=taken.getsockname()[1]).start()
