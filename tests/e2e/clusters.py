@@ -33,12 +33,15 @@ from kubeloop.request import Request, Transport, create, get, path_of
 from kubesim.cluster import Cluster
 from kubesim.kubelet import Kubelet
 from kubesim.time import run as run_in_virtual_time
+from tests.e2e import custom_objects
 from tests.e2e.history import History, Tree
 from tests.e2e.served import ServedGround
 from tests.e2e.wire import Notes
 from tests.planes import Planes
 
 T = TypeVar("T")
+CLEAR_SECONDS = 120.0
+"""For letting go of custom objects after a scenario."""
 SLOWNESS = 3
 """How many times as long as in virtual time something may take in real time."""
 Scenario = Callable[..., Coroutine[Any, Any, None]]
@@ -327,14 +330,13 @@ class RealGround:
         if (
             not self._definitions
             or there.keys() != self._definitions.keys()
-            or not all(map(_is_as_made, there.values()))
+            or not all(_is_as_made(tree, self._definitions[name]) for name, tree in there.items())
         ):
             await _undefine(site)
             return
-        for tree in there.values():
-            spec = tree["spec"]
-            version = next(each["name"] for each in spec["versions"] if each["storage"])
-            await _delete_all(site, Resource(spec["group"], version, spec["names"]["plural"], spec["names"]["kind"]))
+        async with asyncio.timeout(CLEAR_SECONDS):
+            for tree in there.values():
+                await custom_objects.empty(site.client, tree)
         _KEPT[self.plane] = self._definitions
 
 
@@ -342,12 +344,23 @@ _KEPT: WeakKeyDictionary[Plane, dict[str, Tree]] = WeakKeyDictionary()
 """Definitions that scenarios have left."""
 
 
-def _is_as_made(definition: Tree) -> bool:
-    meta = definition["metadata"]
-    return meta["generation"] == 1 and "deletionTimestamp" not in meta
+def _is_as_made(found: Tree, made: Tree) -> bool:
+    """Nobody has changed what it says, what is noted on it, or which versions it says are stored."""
+    meta, noted = found["metadata"], made["metadata"]
+    stored = [each["name"] for each in found["spec"]["versions"] if each["storage"]]
+    return (
+        meta["generation"] == 1
+        and "deletionTimestamp" not in meta
+        and all((meta.get(key) or {}) == (noted.get(key) or {}) for key in ("labels", "annotations"))
+        and found["status"].get("storedVersions") == stored
+    )
 
 
 async def _undefine(site: Site) -> None:
+    await site.history.follow(CUSTOM_RESOURCES)
+    async with asyncio.timeout(CLEAR_SECONDS):
+        for tree in site.history.objects(CUSTOM_RESOURCES).values():
+            await custom_objects.release(site.client, CUSTOM_RESOURCES, tree)
     await _delete_all(site, CUSTOM_RESOURCES)
     await site.until(lambda: not site.history.objects(CUSTOM_RESOURCES), following=[CUSTOM_RESOURCES])
 

@@ -8,11 +8,12 @@ from typing import Any
 
 import msgspec
 import pytest
+from msgspec.structs import replace
 
 from kubeloop.objects.apps import STATEFULSETS
 from kubeloop.objects.core import PODS
 from kubeloop.objects.meta import Ref, Resource
-from kubeloop.request import MERGE_PATCH, Request, Transport, delete, path_of
+from kubeloop.request import MERGE_PATCH, Request, Transport, create, delete, path_of
 from kubesim.time import run
 from tests.e2e import clusters
 from tests.e2e.clusters import CUSTOM_RESOURCES, RealGround, SimGround, Site, everywhere
@@ -194,6 +195,95 @@ def test_kinds_stay_for_the_next_scenario_that_wants_them_and_for_no_other(plane
     play_for_real(planes, defines, definition)
 
     assert found == [(), ("pears.example.test",), (), [], ()]
+
+
+PEARS = Resource("example.test", "v1", "pears", "Pear")
+
+
+@pytest.mark.real
+@pytest.mark.parametrize(
+    "change",
+    [
+        {"metadata": {"labels": {"ours": "true"}}},
+        {"metadata": {"annotations": {"ours": "true"}}},
+    ],
+    ids=["a label", "an annotation"],
+)
+def test_kinds_on_which_somebody_has_noted_something_do_not_stay(planes: Planes, change: Tree) -> None:
+    """They do not count as changed to the API server, and would be others to the next scenario."""
+    definition = a_kind_of("example.test/v1", "Pear")
+    found: list[object] = []
+
+    async def notes(site: Site) -> None:
+        found.append(site.defined)
+        await define(site, definition)
+        path = path_of(CUSTOM_RESOURCES, name="pears.example.test")
+        await site.client.call(Request("PATCH", path, body=msgspec.json.encode(change), content_type=MERGE_PATCH))
+
+    play_for_real(planes, idle)
+    for _ in range(2):
+        play_for_real(planes, notes, definition)
+
+    assert found == [(), ()]
+
+
+@pytest.mark.real
+@pytest.mark.parametrize("scope", ["Namespaced", "Cluster"])
+def test_objects_of_kinds_that_stay_go_wherever_they_are_and_whoever_holds_them(planes: Planes, scope: str) -> None:
+    """Objects of other namespaces, and those that wait for somebody who has ended."""
+    definition = a_kind_of("example.test/v1", "Pear")
+    definition["spec"]["scope"] = scope
+    pears = replace(PEARS, namespaced=scope == "Namespaced")
+    found: list[object] = []
+
+    async def leaves(site: Site) -> None:
+        await define(site, definition)
+        listed = await site.client.call(Request("GET", path_of(pears, "")))
+        found.append((site.defined, msgspec.json.decode(listed.body)["items"]))
+        for name, namespace in (("here", site.namespace), ("there", "default")):
+            held = {"name": name, "finalizers": ["example.test/held"]}
+            tree = {"apiVersion": "example.test/v1", "kind": "Pear", "metadata": held}
+            await site.client.call(create(pears, namespace, msgspec.json.encode(tree)))
+
+    play_for_real(planes, idle)
+    for _ in range(2):
+        play_for_real(planes, leaves, definition)
+
+    assert found == [((), []), (("pears.example.test",), [])]
+
+
+@pytest.mark.real
+@pytest.mark.parametrize("finalizers", [["example.test/held"], None], ids=["held by somebody", "held by nobody"])
+def test_kinds_go_with_their_objects_though_nobody_converts_those(planes: Planes, finalizers: list[str] | None) -> None:
+    """Objects stored in an old version, of which one waits for somebody, a webhook that ended with the scenario, and
+    a definition that somebody wrote without the finalizer of the API server."""
+    definition = a_kind_of("example.test/v1", "Pear")
+    (first,) = definition["spec"]["versions"]
+    service = {"clientConfig": {"url": "https://127.0.0.1:1/"}, "conversionReviewVersions": ["v1"]}
+    other = {
+        "versions": [first | {"storage": False}, first | {"name": "v2"}],
+        "conversion": {"strategy": "Webhook", "webhook": service},
+    }
+    found: list[object] = []
+
+    async def leaves(site: Site) -> None:
+        await define(site, definition)
+        listed = await site.client.call(Request("GET", path_of(PEARS, "")))
+        found.append(msgspec.json.decode(listed.body)["items"])
+        await site.create(PEARS, {"metadata": {"name": "free"}})
+        await site.create(PEARS, {"metadata": {"name": "held", "finalizers": ["example.test/held"]}})
+        path = path_of(CUSTOM_RESOURCES, name="pears.example.test")
+        body = msgspec.json.encode({"metadata": {"finalizers": finalizers}, "spec": other})
+        await site.client.call(Request("PATCH", path, body=body, content_type=MERGE_PATCH))
+
+    for _ in range(2):
+        play_for_real(planes, leaves)
+
+    assert found == [[], []]
+
+
+async def idle(site: Site) -> None:
+    """Leaves no kinds for the next one."""
 
 
 def play(scenario: clusters.Scenario) -> None:
