@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from math import inf
 from pathlib import Path
 from random import Random
 from typing import Any
@@ -22,7 +23,7 @@ from tests.contracts.apiversions.real_definitions import CLUSTER_API, ECK, KARPE
 
 RULES = Path(__file__).parents[3] / "examples" / "rules"
 SOAKS = settings().max_examples >= 1000
-TRIES = 200 if SOAKS else 3
+TRIES, SECONDS = (10_000, inf) if SOAKS else (3, self_test.MOST_SECONDS)
 
 
 def ours(file: str, definitions: dict[str, Any]) -> list[Kind]:
@@ -38,7 +39,27 @@ def test_every_kind_of_several_versions_comes_back_without_a_rule(module: Module
     several = [each for each in definitions.values() if len(each["spec"]["versions"]) > 1]
 
     for each in several:
-        assert [*self_test.problems(kind_of(plain_rules(each), each), TRIES)] == [], each["metadata"]["name"]
+        found = [*self_test.problems(kind_of(plain_rules(each), each), TRIES, SECONDS)]
+        assert found == [], each["metadata"]["name"]
+
+
+@pytest.mark.machine
+@pytest.mark.parametrize(
+    ("file", "module", "kinds"),
+    [
+        ("machinehealthchecks.yaml", CLUSTER_API[-1], ["MachineHealthCheck"]),
+        ("karpenter.yaml", KARPENTER[-1], ["NodePool", "NodeClaim"]),
+    ],
+    ids=["MachineHealthCheck", "NodePool and NodeClaim"],
+)
+def test_kinds_with_our_rules_come_back_however_often_they_are_tried(
+    file: str, module: Module, kinds: list[str]
+) -> None:
+    found = ours(file, definitions_of(module))
+
+    problems = {each.kind: [*self_test.problems(each, TRIES, SECONDS)] for each in found}
+
+    assert problems == {kind: [] for kind in kinds}
 
 
 HEALTH_CHECK = {
