@@ -72,7 +72,7 @@ def new_cluster(seed: int, network: Network, caller: HttpCaller, authority: Auth
 async def hosted(cluster: Cluster, host: Host, authority: Authority, token: str) -> AsyncIterator[Server]:
     """Serves the cluster to whoever has the kubeconfig, which is written when it can be used."""
     with writing(host.kubeconfig, KUBECONFIG_OPTION):
-        await asyncio.to_thread(_give_way, host)
+        await asyncio.to_thread(give_way, host)
     serving = serve(cluster, host=HOST, port=host.port, tls=_tls(authority), tokens={token: "admin"})
     async with AsyncExitStack() as stack:
         try:
@@ -81,7 +81,7 @@ async def hosted(cluster: Cluster, host: Host, authority: Authority, token: str)
             problem = f"port {host.port} cannot be listened on ({why(error)})"
             raise Unhostable(f"{problem}: choose another --port") from error
         with writing(host.kubeconfig, KUBECONFIG_OPTION):
-            _write_kubeconfig(host, server.url, authority.certificate, token)
+            write_kubeconfig(host, server.url, authority.certificate, token)
         yield server
 
 
@@ -146,7 +146,8 @@ def _tls(authority: Authority) -> ssl.SSLContext:
     return context
 
 
-def _write_kubeconfig(host: Host, address: str, authority: bytes, token: str) -> None:
+def write_kubeconfig(host: Host, address: str, authority: bytes, token: str) -> None:
+    """Nobody sees a part of it; who asks for it may do everything in the cluster."""
     cluster = {"server": address, "certificate-authority-data": b64encode(authority).decode()}
     content = {
         "apiVersion": "v1",
@@ -164,8 +165,8 @@ def _write_kubeconfig(host: Host, address: str, authority: bytes, token: str) ->
     fresh.replace(path)
 
 
-def _give_way(host: Host) -> None:
-    """Leaves a file that is somebody else's, or of a cluster that is up, as it is."""
+def give_way(host: Host) -> None:
+    """Raises Unhostable where the kubeconfig is somebody else's, or of a cluster that is up."""
     path = host.kubeconfig
     if not path.exists():
         return

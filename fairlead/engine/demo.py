@@ -96,11 +96,26 @@ class Neighbour(Struct, frozen=True, kw_only=True):
     """By host: what is called at it."""
 
 
+class Outlet(Struct, frozen=True):
+    """What a server of webhooks needs for a cluster in another process."""
+
+    folder: Path
+    """With `ca.crt`, `tls.crt` and `tls.key`, which hold for all names that the cluster calls."""
+    port: int
+    """Of the loopback, on which nobody else listens."""
+
+    def file(self, name: str) -> str:
+        return str(self.folder / name)
+
+
 class Hosted(Struct, frozen=True, kw_only=True):
     """How the operator of `fairlead up`, which belongs to a namespace and serves all of them, serves a contract."""
 
     settings: Any
     """As its part takes them."""
+    over_https: Callable[[Outlet], Any] | None = None
+    """The settings where the cluster calls webhooks over HTTPS, for a part that has certificates or a server of its
+    own, which is called at port 443 of its Service; None: they are the same."""
     webhooks: Callable[[str], Iterable[dict[str, Any]]] = lambda _: ()
     """The configurations of its webhooks, for an operator of this namespace, which reviews objects of that one only."""
     host: Callable[[str], str] = lambda _: ""

@@ -7,13 +7,14 @@ import re
 import signal
 import subprocess
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
 
 import pytest
 
 from fairlead.plane.build import Unavailable
+from fairlead.plane.build import find as find_plane
 from fairlead.plane.kubectl import find
 
 FAIRLEAD = (sys.executable, "-m", "fairlead.cli.main")
@@ -25,14 +26,36 @@ def environment(home: Path) -> dict[str, str]:
     return {**kept, "HOME": str(home), "XDG_CACHE_HOME": str(home / "cache")}
 
 
+def real_environment(home: Path) -> dict[str, str]:
+    """The same, with the control plane that this machine has; skips the test where it has none."""
+    try:
+        found = find_plane(lambda _line: None, build=False)
+    except Unavailable as problem:
+        pytest.skip(str(problem))
+    return {**environment(home), "KUBEBUILDER_ASSETS": str(found)}
+
+
+def finished(variables: Mapping[str, str], *words: str) -> subprocess.CompletedProcess[str]:
+    """`fairlead up` with these words, once it has ended by itself; nobody watches."""
+    return subprocess.run(
+        [*FAIRLEAD, "up", *words],
+        env=variables,
+        stdin=subprocess.DEVNULL,
+        capture_output=True,
+        text=True,
+        timeout=300,
+        check=False,
+    )
+
+
 @contextmanager
 def started(
-    home: Path, *command: str, until: str = "Press Ctrl-C"
+    home: Path, *command: str, until: str = "Press Ctrl-C", variables: Mapping[str, str] | None = None
 ) -> Iterator[tuple[subprocess.Popen[str], list[str]]]:
     """Yields the process, and what it says until it is ready."""
     up = subprocess.Popen(
         command,
-        env=environment(home),
+        env=environment(home) if variables is None else variables,
         stdin=subprocess.DEVNULL,
         stdout=subprocess.PIPE,
         stderr=subprocess.PIPE,

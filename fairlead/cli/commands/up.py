@@ -1,7 +1,8 @@
 """`fairlead up`: a cluster in this process, the operator on it, and with `--demo` a rollout to look at.
 
-The cluster is served over HTTPS on a loopback port; a kubeconfig for it lets every other command, and kubectl, talk to
-it from another terminal for as long as this one stays.
+With `--real` the cluster is an unmodified control plane in processes of its own, and its nodes are in this one.
+It is served over HTTPS on a loopback port; a kubeconfig for it lets every other command, and kubectl, talk to it from
+another terminal for as long as this one stays.
 """
 
 from __future__ import annotations
@@ -14,7 +15,7 @@ import shlex
 import shutil
 import signal
 import sys
-from contextlib import nullcontext
+from contextlib import AbstractAsyncContextManager, nullcontext
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -29,6 +30,7 @@ if TYPE_CHECKING:
     from fairlead.cli.embedded.host import HostFiles
     from fairlead.engine.contract import Room
     from fairlead.engine.demo import AnyDemo
+    from kubeloop.client import Client
     from kubesim.copies import Copy
 
 
@@ -36,6 +38,11 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     names = sorted(demos(), key=lambda name: name not in CONTRACTS)  # the rollout of each contract first
     parser.add_argument("--demo", type=_some, metavar="NAME", help=f"play something to look at: {alternatives(names)}")
     parser.add_argument("--until-done", action="store_true", help="leave when the demo is over")
+    parser.add_argument(
+        "--real",
+        action="store_true",
+        help="on etcd, kube-apiserver and kube-controller-manager, which `make control-plane` builds",
+    )
     parser.add_argument(
         "-f",
         "--filename",
@@ -123,9 +130,24 @@ def run(arguments: argparse.Namespace) -> int:
         raise UsageError("--until-done needs --demo: without a rollout nothing is ever done")
     if not 0 <= arguments.port <= 65535:
         raise UsageError(f"--port is {arguments.port}: set it to a port from 0 to 65535")
+    if arguments.real and (unfit := _unfit(arguments)):
+        raise UsageError(f"{unfit} is for the embedded cluster: leave out {unfit}, or --real")
     if arguments.unread and not arguments.load:
         raise UsageError("--unread needs --load: it says what the lists lack")
     return _attempt(arguments, demo)
+
+
+def _unfit(arguments: argparse.Namespace) -> str:
+    """The first option that the real control plane cannot follow; empty: there is none."""
+    embedded = {
+        "--speed": arguments.speed != 1.0,
+        "--save": arguments.save,
+        "--load": arguments.load,
+        "--unread": arguments.unread,
+        "--webhook": arguments.webhook,
+        "--controllers": arguments.controllers != ("*",),
+    }
+    return next((option for option, given in embedded.items() if given), "")
 
 
 def _demo(name: str) -> AnyDemo:
@@ -192,7 +214,7 @@ def _sorted(problem: Exception, kinds: tuple[type[Exception], ...]) -> tuple[Exc
 async def _up(arguments: argparse.Namespace, demo: AnyDemo | None, state: Copy | None, objects: list[Found]) -> int:
     from fairlead.cli.embedded.apply_files import apply_all
     from fairlead.cli.embedded.demo_player import play
-    from fairlead.cli.embedded.host import HostFiles, own_log, running
+    from fairlead.cli.embedded.host import HostFiles, own_log
 
     folder = _folder()
     kubeconfig = folder / "kubeconfig" if arguments.kubeconfig_out is None else _absolute(arguments.kubeconfig_out)
@@ -205,7 +227,7 @@ async def _up(arguments: argparse.Namespace, demo: AnyDemo | None, state: Copy |
             place = HostFiles(kubeconfig, log, arguments.port, saved, arguments.controllers, tuple(arguments.webhook))
             if state is not None and state.marks.nodes is not None:
                 print(_told(state), flush=True)
-            async with running(place, state) as client:
+            async with _cluster(arguments, place, state) as client:
                 _hurry(arguments.speed)
                 if objects:
                     print(f"Applied from files: {await apply_all(client, objects)}", flush=True)
@@ -219,6 +241,20 @@ async def _up(arguments: argparse.Namespace, demo: AnyDemo | None, state: Copy |
         print()
         return exits.OK if offered else exits.INTERRUPTED
     return exits.OK
+
+
+def _cluster(
+    arguments: argparse.Namespace, place: HostFiles, state: Copy | None
+) -> AbstractAsyncContextManager[Client]:
+    if not arguments.real:
+        from fairlead.cli.embedded.host import running
+
+        return running(place, state)
+    from fairlead.cli.embedded import real_host
+    from fairlead.plane.build import ETCD, KUBERNETES
+
+    print(f"etcd {ETCD} and Kubernetes {KUBERNETES} are started, which takes some seconds.\n", flush=True)
+    return real_host.running(place)
 
 
 def _told(copy: Copy) -> str:
@@ -289,7 +325,8 @@ def _farewell(demo: AnyDemo | None, place: HostFiles, *, stays: bool) -> str:
     if stays:
         return f"\nTry next, in another terminal:\n{lines}\n\n{log}\nPress Ctrl-C to end it."
     return f"""
-The cluster ends now. In a terminal, without --until-done, it stays for these commands in another one:
+The cluster ends now.
+In a terminal, without --until-done, it stays for these commands in another one:
 {lines}
 
 {log}"""

@@ -58,6 +58,12 @@ def _playable() -> Iterator[None]:
         raise Refused(f"the demo cannot be played on this cluster ({error}): {remedy}") from error
 
 
+def _comment(text: str) -> None:
+    """Between commands, as in a script."""
+    lines = "\n".join(f"# {line}" for line in text.splitlines())
+    print(f"\n{lines}", flush=True)
+
+
 async def _play_commands(demo: CommandDemo, client: Client, folder: Path) -> None:
     from fairlead.cli.command_group import run_within
 
@@ -73,7 +79,7 @@ async def _play_commands(demo: CommandDemo, client: Client, folder: Path) -> Non
     begun = asyncio.get_running_loop().time()
     try:
         with chdir(folder):  # commands name files as people do who are there
-            await demo.play(client, run, lambda text: print(f"\n# {text}", flush=True))
+            await demo.play(client, run, _comment)
     except DemoFailed as error:
         raise Refused(f"the demo stops: {error}") from error
     took = asyncio.get_running_loop().time() - begun

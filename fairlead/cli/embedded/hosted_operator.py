@@ -85,39 +85,42 @@ async def neighbours(client: Client, network: Network, *, is_copy: bool) -> list
 async def installed(client: Client, cluster: Cluster, network: Network, log: TextIO) -> Manager:
     """The operator with all contracts, their kinds, and its webhooks, which the cluster asks from now on."""
     known = hosted()
-    brought = [kind for each, _ in known if each.kinds and not each.registers for kind in each.kinds.get()()]
-    await _apply(client, (*brought, *NO_DEBUGGING))
-    manager = await _assembled(known, cluster, network, log)
+    await bring_kinds(client, known)
+    parts = tuple(PartOptions(contract, each.settings) for contract, each in known)
+    wire = cluster.transport(master("fairlead"))
+    manager = await assemble(options_of(parts), HOME, wire, Metrics(), configure("info", "logfmt", log), network.call)
+    for server in manager.servers:
+        if server.handler is not None:
+            network.serve(server.dns_name, server.handler)
     shared = {path: each for routes in manager.shared_routes for path, each in routes.handlers.items()}
     handler = dispatching({**manager.webhooks.routes, **shared})
     for _, each in known:
         if host := each.host(HOME):
             network.serve(host, handler)
-        await _apply(client, tuple(map(_everywhere, each.webhooks(HOME))))
+        await apply_ours(client, configurations(each))
     return manager
 
 
-async def _apply(client: Client, objects: tuple[Object, ...]) -> None:
+def options_of(parts: tuple[PartOptions, ...]) -> OperatorOptions:
+    return OperatorOptions(process="fairlead", identity=identity(), parts=parts)
+
+
+async def bring_kinds(client: Client, known: Known) -> None:
+    """What an installation would bring before the operator."""
+    brought = [kind for each, _ in known if each.kinds and not each.registers for kind in each.kinds.get()()]
+    await apply_ours(client, (*brought, *NO_DEBUGGING))
+
+
+def configurations(each: Hosted) -> tuple[Object, ...]:
+    """Of its webhooks, for all namespaces, as the operator is; a chart registers them for one."""
+    return tuple(map(_everywhere, each.webhooks(HOME)))
+
+
+async def apply_ours(client: Client, objects: tuple[Object, ...]) -> None:
     """Those of a cluster that was saved are brought up to date."""
     await apply_all(client, [Found("what `fairlead up` brings", each) for each in objects])
 
 
 def _everywhere(configuration: Object) -> Object:
-    """For all namespaces, as the operator is; a chart registers its webhooks for one."""
     hooks = [{key: hook[key] for key in hook if key != "namespaceSelector"} for hook in configuration["webhooks"]]
     return configuration | {"webhooks": hooks}
-
-
-async def _assembled(known: Known, cluster: Cluster, network: Network, log: TextIO) -> Manager:
-    options = OperatorOptions(
-        process="fairlead",
-        identity=identity(),
-        parts=tuple(PartOptions(contract, each.settings) for contract, each in known),
-    )
-    written = configure("info", "logfmt", log)
-    wire = cluster.transport(master("fairlead"))
-    manager = await assemble(options, HOME, wire, Metrics(), written, network.call)
-    for server in manager.servers:
-        if server.handler is not None:
-            network.serve(server.dns_name, server.handler)
-    return manager

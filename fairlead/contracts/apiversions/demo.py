@@ -11,9 +11,9 @@ import msgspec
 import yaml
 
 from fairlead.contracts.apiversions.commands import codes
-from fairlead.contracts.apiversions.settings import ApiVersionsSettings
+from fairlead.contracts.apiversions.settings import ApiVersionsSettings, CertificateSettings
 from fairlead.engine.decide.registration import DEFINITIONS
-from fairlead.engine.demo import NAMESPACE, CommandDemo, DemoFailed, Hosted, Run, Tell, create_namespace
+from fairlead.engine.demo import NAMESPACE, CommandDemo, DemoFailed, Hosted, Outlet, Run, Tell, create_namespace
 from kubeloop import request
 from kubeloop.client import Client
 from kubeloop.errors import NotFound
@@ -84,11 +84,11 @@ async def _play(client: Client, run: Run, tell: Tell) -> None:
     await expect(f"api attach {CRD} --rules rules.yaml --operator-namespace {HOME}")
     await expect(f"api serve {CRD} v2")
     await expect(f"api set-storage {CRD} v2")
-    tell("Both versions can be read, whichever is stored. What v2 lacks is carried, and comes back in v1:")
+    tell("Both versions can be read, whichever is stored.\nWhat v2 lacks is carried, and comes back in v1:")
     await _show_both(client, tell)
     await expect(f"api migrate {CRD} --settle 1s --journal {HOME}")
     await expect(f"api deprecate {CRD} v1")
-    tell(f"A client of v1 is told now: {await _warning(client)}")
+    tell(f"A client of v1 is told now:\n{await _warning(client)}")
     await expect(f"api unserve {CRD} v1 --dependents Secret --yes", codes.PRECONDITION)
     await expect(f"api fix-refs {CRD} --dependents Secret")
     await expect(f"api unserve {CRD} v1 --dependents Secret --yes")
@@ -103,23 +103,35 @@ async def _show_both(client: Client, tell: Tell) -> None:
 
 
 async def _warning(client: Client) -> str:
-    answer = await client.call(request.get(Ref(OLD, NAMESPACE, "widget-000")))
-    said = next((value for name, value in answer.headers.items() if name.lower() == "warning"), "")
-    if not said:
-        raise DemoFailed("a request for the deprecated version brings no warning")
-    return said
+    """Of a question for what no Widget has: an API server counts whoever it answers in a deprecated version, and
+    `unserve` heeds that until the server restarts."""
+    try:
+        await client.call(request.get(Ref(OLD, NAMESPACE, "widget-000"), "scale"))
+    except NotFound as error:
+        if error.warning:
+            return error.warning
+    raise DemoFailed("a request for the deprecated version brings no warning")
 
 
 VERSIONS = CommandDemo(
     NAMESPACE,
     f"{COUNT} Widgets of v1 get a v2 of another shape: converted without a loss,\n"
-    "what is stored moved, and v1 removed in the end. Each command is printed, then run.",
+    "what is stored moved, and v1 removed in the end.\n"
+    "Each command is printed, then run.",
     _create,
     _play,
-    f"v1 is gone with what v1 alone could hold, and all {COUNT} Widgets live on in v2.",
+    f"v1 is gone with what v1 alone could hold,\nand all {COUNT} Widgets live on in v2.",
     tries=(f"fairlead api status {CRD}", "kubectl get widgets -n demo -o yaml"),
 )
+
+
+def _settings(outlet: Outlet | None = None) -> ApiVersionsSettings:
+    kept = CertificateSettings() if outlet is None else CertificateSettings(source="secret", folder=str(outlet.folder))
+    return ApiVersionsSettings(service_name=SERVICE, service_namespace=HOME, certificates=kept)
+
+
 HOSTED = Hosted(
-    settings=ApiVersionsSettings(service_name=SERVICE, service_namespace=HOME),
+    settings=_settings(),
+    over_https=_settings,
     host=lambda namespace: f"{SERVICE}.{namespace}.svc",
 )

@@ -6,12 +6,13 @@ from base64 import b64encode, urlsafe_b64encode
 from typing import TYPE_CHECKING
 
 import msgspec
+from msgspec import structs
 
 from fairlead.contracts.environments.kinds import MATERIALIZES, NIL
 from fairlead.contracts.environments.settings import ConversionOptions, EnvironmentsOptions, Settings
 from fairlead.contracts.environments.stand_in.environmentd import Environments
 from fairlead.contracts.environments.stand_in.rules import CATCH_UP, PROMOTE_TAKES
-from fairlead.engine.demo import NAMESPACE, Demo, Hosted, Tell, WorstSeen, create_namespace
+from fairlead.engine.demo import NAMESPACE, Demo, Hosted, Outlet, Tell, WorstSeen, create_namespace
 from kubeloop import request
 from kubeloop.client import Client
 from kubeloop.objects.core import SECRETS
@@ -87,6 +88,21 @@ def _hosted() -> EnvironmentsOptions:
     return EnvironmentsOptions(settings=settings, conversion=conversion)
 
 
+def _over_https(outlet: Outlet) -> EnvironmentsOptions:
+    usual = _hosted()
+    conversion = ConversionOptions(
+        service_name=SERVICE,
+        service_namespace=usual.settings.operator_namespace,
+        service_port=443,
+        host="127.0.0.1",
+        port=outlet.port,
+        authority_file=outlet.file("ca.crt"),
+        certificate_file=outlet.file("tls.crt"),
+        key_file=outlet.file("tls.key"),
+    )
+    return structs.replace(usual, conversion=conversion)
+
+
 def _stand_in() -> Maker:
     return Environments(promote_takes=0.0).make
 
@@ -99,4 +115,4 @@ ROLLOUT = Demo(
     _change_environment,
     _environment_summary,
 )
-HOSTED = Hosted(settings=_hosted(), stand_in=_stand_in)
+HOSTED = Hosted(settings=_hosted(), over_https=_over_https, stand_in=_stand_in)
