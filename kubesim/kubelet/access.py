@@ -7,6 +7,7 @@ of a cluster in the same process (`in_process`).
 from __future__ import annotations
 
 import re
+from collections.abc import Iterable
 from typing import Protocol
 
 import msgspec
@@ -50,6 +51,9 @@ class PodAccess(Protocol):
     async def follow(self, watching: Watching) -> None:
         """Tells of the pods there are, and of all that becomes of them, until cancelled."""
 
+    async def everyone(self) -> Iterable[Pod]:
+        """The pods there are, as they are now, each in full."""
+
     async def bind(self, pod: Pod, node: str) -> Pod:
         """Puts the pod on a node; answers with what is known of it then."""
 
@@ -88,6 +92,9 @@ class OverClient:
         informer = Informer(self._client, PODS, Pod, namespace=self._namespace, kept=outline_of)
         informer.subscribe(changed)
         await informer.run()
+
+    async def everyone(self) -> Iterable[Pod]:
+        return (await self._client.list(PODS, Pod, namespace=self._namespace)).items
 
     async def bind(self, pod: Pod, node: str) -> Pod:
         meta = pod.metadata

@@ -4,8 +4,9 @@ A pod costs four requests: a binding, a status when it runs (none if it is ready
 and the deletion. Everything is worked out again from what is seen, so it may be stopped and started at any time: when
 its containers started is in the pod's status, and a pod that is ready when it is first seen stays so.
 
-Pods are put on the kubelet's nodes in turn, as far as node selector, affinity and taints allow; a cordoned node gets
-none. A pod that names a node, as those of DaemonSets do, is put on that.
+Pods are put on the kubelet's nodes in turn, as far as node selector, affinity, taints and other pods allow; a cordoned
+node gets none. A pod that names a node, as those of DaemonSets do, is put on that. Of one that finds none the status
+says why, and it is looked at again when nodes or pods change.
 
 A deleted pod stays ready until it is gone, as with a real kubelet while containers use their grace period. Readiness
 gates and probes are not simulated.
@@ -17,7 +18,8 @@ pod is deleted. A program that ends by itself is a crash.
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from itertools import cycle
 
 from msgspec import structs
@@ -31,10 +33,11 @@ from kubesim.api.inside import InsideClient
 from kubesim.kubelet.access import OverClient, PodAccess
 from kubesim.kubelet.in_process import InProcess
 from kubesim.kubelet.life import Life
+from kubesim.kubelet.neighbours import Neighbours
 from kubesim.kubelet.nodes import ROOM, ZONES, register
 from kubesim.kubelet.obstacles import Obstacle, Obstacles
 from kubesim.kubelet.places import Addresses, Places
-from kubesim.kubelet.pods import Pod, Tree, begun, outline_of, shape_of, status_fields
+from kubesim.kubelet.pods import Pod, Tree, begun, outline_of, shape_of, status_fields, unschedulable
 from kubesim.kubelet.programs import Hosted, Programs
 from kubesim.kubelet.telling import Telling
 from kubesim.pods.behaviour import Behaviour, Defaults, Run, Shape, Wish, behaviour_of, turned, wanted
@@ -99,7 +102,8 @@ class Kubelet:
         self._pods: PodAccess = (
             InProcess(client, namespace) if isinstance(client, InsideClient) else OverClient(client, namespace)
         )
-        self._places = Places(client, self._nodes, self._place_found)
+        self._neighbours = Neighbours(client, self._pods, self._lives, self._queue.add)
+        self._places = Places(client, self._nodes, self._neighbours, self._place_found)
 
     async def run(self) -> None:
         """Until cancelled."""
@@ -118,6 +122,7 @@ class Kubelet:
     def seen(self, pod: Pod, *, initial: bool) -> None:
         """A pod is there, or is another than before."""
         meta = pod.metadata
+        self._neighbours.seen(pod)
         life = self._lives.get(meta.uid)
         if life is None or life.annotations != meta.annotations:
             self._telling.check(pod)
@@ -145,6 +150,7 @@ class Kubelet:
     def gone(self, uid: str) -> None:
         """A pod is not there any more."""
         life = self._lives.pop(uid, None)
+        self._neighbours.gone(uid)
         if life is not None:
             self._addresses.free(life.address)
         if self._programs is not None:
@@ -225,7 +231,14 @@ class Kubelet:
         return behaviour_of(meta.annotations, self._defaults) if meta.annotations else self._usual
 
     async def _before_binding(self, life: Life) -> tuple[Obstacle, ...]:
-        return () if self._obstacles is None else await self._obstacles.to_binding(life.ref, len(self._nodes))
+        """What the pod lacks on every node; its status says so, too."""
+        if self._obstacles is None:
+            return ()
+        obstacles = await self._obstacles.to_binding(life.ref, len(self._nodes))
+        for each in obstacles:
+            if each.about is None:
+                await self._say_unschedulable(life, each.text)
+        return obstacles
 
     async def _before_starting(self, life: Life) -> tuple[Obstacle, ...]:
         if self._obstacles is None or shape_of(life.pod) is not Shape.NEW:
@@ -260,7 +273,8 @@ class Kubelet:
             life.run = None  # it starts when there is a node for it
             return None
         fields = self._fields(life, Shape.READY, 0)
-        life.answered(await self._pods.start(life.pod, node, fields))
+        with self._giving_back(life):
+            life.answered(await self._pods.start(life.pod, node, fields))
         life.node = node
         life.run = turned(life.run, Shape.READY, now)
         self._telling.bound(life.pod, node)
@@ -275,7 +289,8 @@ class Kubelet:
         node = await self._place_for(life) if self._may_be_bound(life, behaviour) else ""
         if not node:
             return False
-        life.answered(await self._pods.bind(life.pod, node))
+        with self._giving_back(life):
+            life.answered(await self._pods.bind(life.pod, node))
         life.node = node
         self._telling.bound(life.pod, node)
         return True
@@ -287,7 +302,22 @@ class Kubelet:
             return place
         if self._obstacles is not None:
             self._telling.hindered(life.ref, place.reason, place.text)
+        await self._say_unschedulable(life, place.text)
         return ""
+
+    @contextmanager
+    def _giving_back(self, life: Life) -> Iterator[None]:
+        """A node that the pod could not be put on is not taken any more."""
+        try:
+            yield
+        except KubeError:
+            self._neighbours.release(life.pod.metadata.uid)
+            raise
+
+    async def _say_unschedulable(self, life: Life, why: str) -> None:
+        fields = unschedulable(life.pod, why, clock.seconds(clock.now()))
+        if fields is not None:
+            life.answered(await self._pods.put_status(life.pod, fields))
 
     async def _shape(self, life: Life, behaviour: Behaviour) -> float | None:
         """Has the pod take the shapes that are due; answers with the seconds until the next is."""

@@ -6,7 +6,7 @@ requests take time.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from typing import TypeVarTuple, Unpack
 
 from kubeloop.errors import error_of
@@ -61,6 +61,10 @@ class InProcess:
 
     def _is_ours(self, version: Version) -> bool:
         return version.head.namespace == self._namespace
+
+    async def everyone(self) -> Iterable[Pod]:
+        versions = self._table.live.values()
+        return [_read(version) for version in versions if not self._namespace or self._is_ours(version)]
 
     async def bind(self, pod: Pod, node: str) -> Pod:
         done = self._briefly(pod, self._client.bind, node)

@@ -6,7 +6,7 @@ node must have room for what the pod requests alone; what the others on a node u
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from decimal import Decimal
 from typing import Any
 
@@ -22,6 +22,8 @@ from kubeloop.request import get
 from kubesim.pods.scheduling import UNSCHEDULABLE, Node, Taint, Wishes
 
 CLAIMS = Resource("", "v1", "persistentvolumeclaims", "PersistentVolumeClaim")
+UNPLACED = "FailedScheduling"
+UNATTRACTIVE = "node(s) didn't match Pod's node affinity/selector"
 NO_PROVISIONER = (
     "no volume is made for this claim, and pods that use it wait: give it a StorageClass whose provisioner is "
     "fairlead.dev/sim, or make a PersistentVolume for it"
@@ -197,20 +199,25 @@ def _requests(spec: _Spec) -> dict[str, Decimal]:
     return total
 
 
-def no_place(wishes: Wishes, nodes: Iterable[Node]) -> Obstacle:
-    """Why the pod may be on none of these nodes."""
-    reasons = [_against(wishes, node) for node in nodes]
+def no_place(reasons: Sequence[str]) -> Obstacle:
+    """Why the pod may be on none of the nodes, given what is against each."""
+    if not reasons:
+        return Obstacle(None, UNPLACED, "no nodes available to schedule pods")
     counted = sorted(f"{reasons.count(reason)} {reason}" for reason in set(reasons))
     return _unscheduled(len(reasons), ", ".join(counted))
 
 
-def _against(wishes: Wishes, node: Node) -> str:
+def why_not_on(wishes: Wishes, node: Node) -> str:
+    """What the node itself has against the pod, or the pod against it; empty where it may be there.
+
+    A cordon counts before its taint has been written.
+    """
     if node.spec.unschedulable and not wishes.bears((Taint(UNSCHEDULABLE, "NoSchedule"),), "NoSchedule"):
         return "node(s) were unschedulable"
     if not wishes.bears(node.spec.taints, "NoSchedule", "NoExecute"):
         return "node(s) had untolerated taint(s)"
-    return "node(s) didn't match Pod's node affinity/selector"
+    return "" if wishes.attracted_by(node) else UNATTRACTIVE
 
 
 def _unscheduled(nodes: int, why: str) -> Obstacle:
-    return Obstacle(None, "FailedScheduling", f"0/{nodes} nodes are available: {why}.")
+    return Obstacle(None, UNPLACED, f"0/{nodes} nodes are available: {why}.")

@@ -12,9 +12,11 @@ from kubeloop.client import Client
 from kubeloop.informer import Change, Informer
 from kubeloop.objects.meta import Ref
 from kubeloop.request import get
+from kubesim.kubelet.neighbours import Neighbours
 from kubesim.kubelet.nodes import NODES
-from kubesim.kubelet.obstacles import Obstacle, no_place
+from kubesim.kubelet.obstacles import UNATTRACTIVE, Obstacle, no_place, why_not_on
 from kubesim.kubelet.pods import Pod
+from kubesim.pods.affinity import Labels, Surroundings
 from kubesim.pods.scheduling import Node, Wishes
 
 ADDRESSES = 94 * 254 * 254
@@ -24,9 +26,10 @@ ADDRESSES = 94 * 254 * 254
 class Places:
     """The named nodes, as they are in the cluster; `found` is called when a pod that had no place may have one."""
 
-    def __init__(self, client: Client, names: Sequence[str], found: Callable[[], None]) -> None:
+    def __init__(self, client: Client, names: Sequence[str], neighbours: Neighbours, found: Callable[[], None]) -> None:
         self._client = client
         self._names = names
+        self._neighbours = neighbours
         self._turns: dict[tuple[tuple[str, str], ...], Iterator[str]] = {}
         self._found = found
         self._avoided: dict[str, None] = {}
@@ -47,11 +50,23 @@ class Places:
             # Rare enough not to keep the tolerations of every pod for it.
             answer = await self._client.call(get(ref))
             wishes = _wishes_decoder.decode(answer.body).spec
+        namespaces = await self._neighbours.read(pod)
+        # From here on nothing is waited for, so that no other pod takes a node between the look and the choice.
+        around = self._neighbours.around(pod, self._labels_of, namespaces)
         named = wishes.named_node
         names: Iterable[str] = (named,) if named else self._in_turn(wishes.node_selector)
         found = (node for name in names if (node := nodes.get("", name)) is not None)
-        chosen = next((node.name for node in found if wishes.may_be_bound_to(node)), "")
-        return chosen or no_place(wishes, [node for name in self._names if (node := nodes.get("", name)) is not None])
+        chosen = next((node.name for node in found if not _against(wishes, around, node)), "")
+        if chosen:
+            self._neighbours.take(pod, chosen)
+            return chosen
+        self._neighbours.wait(pod)
+        known = (node for name in self._names if (node := nodes.get("", name)) is not None)
+        return no_place([_against(wishes, around, node) or UNATTRACTIVE for node in known])
+
+    def _labels_of(self, name: str) -> Labels | None:
+        node = self._nodes.store.get("", name)
+        return None if node is None else node.metadata.labels
 
     def _in_turn(self, selector: Mapping[str, str]) -> Iterable[str]:
         """Every node once. Pods that select alike take turns, so that they are spread in whichever order they come."""
@@ -98,6 +113,11 @@ class Placed(msgspec.Struct, frozen=True):
 
 
 _wishes_decoder = msgspec.json.Decoder(Placed)
+
+
+def _against(wishes: Wishes, around: Surroundings | None, node: Node) -> str:
+    """Why the pod may not be on the node, in the order in which a scheduler looks; empty where it may."""
+    return why_not_on(wishes, node) or ("" if around is None else around.against(node.metadata.labels))
 
 
 def _relabelled(change: Change[Node]) -> bool:

@@ -22,6 +22,7 @@ SCHEDULER = "default-scheduler"
 
 
 _NONE: dict[str, str] = {}
+_SCHEDULED = "PodScheduled"
 
 
 class PodMeta(Meta, frozen=True, rename="camel", gc=False):
@@ -156,6 +157,17 @@ def status_fields(pod: Pod, shape: Shape, restarts: int, address: str, now: str)
     return status
 
 
+def unschedulable(pod: Pod, why: str, now: str) -> Tree | None:
+    """Fields of the status that say why the pod has no node; None where they say so already."""
+    wanted = {"status": "False", "reason": "Unschedulable", "message": why}
+    seen = next((each for each in pod.status.conditions if each.get("type") == _SCHEDULED), {})
+    if wanted.items() <= seen.items():
+        return None
+    since = seen.get("lastTransitionTime") if seen.get("status") == "False" else now
+    said = {"lastProbeTime": None, "lastTransitionTime": since or now, "type": _SCHEDULED, **wanted}
+    return {"conditions": [each for each in pod.status.conditions if each.get("type") != _SCHEDULED] + [said]}
+
+
 def _conditions(pod: Pod, ready: bool, now: str) -> list[Tree]:
     """The kubelet's four conditions, times kept where nothing changed, and whatever others have set."""
     seen = {str(condition.get("type")): condition for condition in pod.status.conditions}
@@ -173,7 +185,7 @@ def _conditions(pod: Pod, ready: bool, now: str) -> list[Tree]:
         "Initialized": {"status": "True"},
         "Ready": readiness,
         "ContainersReady": readiness,
-        "PodScheduled": {"status": "True"},
+        _SCHEDULED: {"status": "True"},
     }
     made = []
     for type_, says in wanted.items():

@@ -13,6 +13,7 @@ from kubeloop.events import Recorder, Stamps
 from kubeloop.objects.core import PODS
 from kubeloop.objects.meta import Ref
 from kubesim.kubelet import answers
+from kubesim.kubelet.obstacles import UNPLACED
 from kubesim.kubelet.pods import Pod
 from kubesim.pods import behaviour
 from kubesim.pods.behaviour import PREFIX, Shape
@@ -44,7 +45,7 @@ class Telling:
 
     def hindered(self, about: Ref, reason: str, text: str) -> None:
         """Something is in the way of a pod."""
-        recorder = self._scheduler if reason == "FailedScheduling" else self._kubelet
+        recorder = self._scheduler if reason == UNPLACED else self._kubelet
         recorder.tell(about, True, reason, text)
 
     def bound(self, pod: Pod, node: str) -> None:

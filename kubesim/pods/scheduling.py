@@ -1,6 +1,6 @@
 """Whether a pod may be on a node: its node selector, its node affinity, and the node's taints that it tolerates.
 
-Only what is required counts; preferences, resources and other pods do not.
+Only what is required counts; preferences and resources do not. What other pods mean for it is told in `affinity`.
 """
 
 from __future__ import annotations
@@ -10,6 +10,7 @@ from collections.abc import Iterable
 from msgspec import Struct
 
 from kubeloop.objects.meta import Meta
+from kubesim.pods.affinity import PodTerms
 
 NODE_NAME_FIELD = "metadata.name"
 UNSCHEDULABLE = "node.kubernetes.io/unschedulable"
@@ -110,6 +111,12 @@ class NodeAffinity(Struct, frozen=True, rename={"required": "requiredDuringSched
 
 class Affinity(Struct, frozen=True, rename="camel"):
     node_affinity: NodeAffinity = NodeAffinity()
+    pod_affinity: PodTerms = PodTerms()
+    pod_anti_affinity: PodTerms = PodTerms()
+
+    @property
+    def is_about_pods(self) -> bool:
+        return bool(self.pod_affinity.required or self.pod_anti_affinity.required)
 
 
 class Wishes(Struct, frozen=True, rename="camel"):
@@ -145,10 +152,3 @@ class Wishes(Struct, frozen=True, rename="camel"):
         return all(
             any(each.tolerates(taint) for each in self.tolerations) for taint in taints if taint.effect in effects
         )
-
-    def may_be_bound_to(self, node: Node) -> bool:
-        """Whether a scheduler would put the pod there. A cordon counts before its taint has been written."""
-        taints = node.spec.taints
-        if node.spec.unschedulable:
-            taints = (*taints, Taint(UNSCHEDULABLE, "NoSchedule"))
-        return self.attracted_by(node) and self.bears(taints, "NoSchedule", "NoExecute")

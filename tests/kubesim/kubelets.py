@@ -65,6 +65,9 @@ class World:
     def annotate(self, name: str, key: str, value: str | None) -> None:
         self._patch(name, {"metadata": {"annotations": {key: value}}})
 
+    def label(self, name: str, **labels: str | None) -> None:
+        self._patch(name, {"metadata": {"labels": labels}})
+
     def _patch(self, name: str, change: Tree) -> None:
         self.cluster.verbs.patch(PODS, NAMESPACE, name, MERGE_PATCH, msgspec.json.encode(change), user=TESTER)
 
