@@ -10,6 +10,7 @@ from fairlead.contracts.leaderworker.decide.planner import Stage
 from fairlead.contracts.leaderworker.decide.recreations import counters_on, entry_name
 from fairlead.contracts.leaderworker.decide.stuck import keeps_group
 from fairlead.contracts.leaderworker.edited_leaders import edited_labels, leader_of
+from fairlead.contracts.leaderworker.exclusive_waits import needs_of, room_for
 from fairlead.contracts.leaderworker.kinds import Pod
 from fairlead.contracts.leaderworker.shown import Shown
 from fairlead.contracts.leaderworker.words import text_of
@@ -17,7 +18,7 @@ from fairlead.core.decision import Hold
 from fairlead.core.explain import Block, key_of_wait
 from fairlead.core.ordinals import natural_key
 from fairlead.core.pod_readiness import is_terminating
-from fairlead.core.pod_trouble import TERMINATING, PodTrouble, trouble_of
+from fairlead.core.pod_trouble import TERMINATING, UNSCHEDULABLE, PodTrouble, trouble_of
 from fairlead.core.reason import Reason, ReasonKind
 
 MOST_PODS = 10
@@ -86,11 +87,17 @@ def _held(shown: Shown, index: int) -> Iterator[Block]:
     if decision is None or group is None or not isinstance(decision.verdict, Hold):
         return
     reason = decision.verdict.reason
-    if reason in OF_PODS:
+    if reason in OF_PODS or (reason is Reason.LEADER_UNBOUND and _is_unschedulable(shown, group.leader)):
         return
     since, advice = _since(shown, group, reason), _advice(shown, name, reason)
     for about, detail in decision.verdict.details or ((f"pod/{name}", ""),):
         yield block_of(shown, decision.rule, reason, about, detail, since=since, advice=advice)
+
+
+def _is_unschedulable(shown: Shown, leader: Pod) -> bool:
+    """Whether the wait for its pods says more than that the leader has no node."""
+    trouble = trouble_of(leader, shown.at, shown.deadline)
+    return trouble is not None and trouble.reason == UNSCHEDULABLE
 
 
 def _since(shown: Shown, group: GroupState, reason: Reason) -> datetime | None:
@@ -162,13 +169,15 @@ def _pod(shown: Shown, index: int, pod: Pod) -> Block:
         return block_of(shown, "groups", Reason.PODS_NOT_READY, about, "its condition Ready is not True")
     where = f" on node {node}" if node and trouble.reason == TERMINATING else ""
     others = len(shown.members.get(shown.leader_name(index), ())) - 1
+    detail = f"{trouble.text}{where}{needs_of(pod, trouble)}"
+    room = room_for(shown, index, pod, trouble)
     if keeps_group(pod, trouble, is_leaving=_is_going(shown, index), others=others):
-        advice = _pod_advice(shown, index, trouble)
-        detail = f"{trouble.text}{where}"
+        advice = (*room, *_pod_advice(shown, index, trouble))
         return block_of(shown, "groups", Reason.POD_STUCK, about, detail, since=trouble.since, advice=advice)
     if is_terminating(pod):
         return block_of(shown, "groups", Reason.POD_TERMINATING, about, where, since=trouble.since)
-    return block_of(shown, "groups", Reason.PODS_NOT_READY, about, trouble.text, since=trouble.since)
+    advice = (*room, *(trouble.advice if trouble.reason == UNSCHEDULABLE else ()))
+    return block_of(shown, "groups", Reason.PODS_NOT_READY, about, detail, since=trouble.since, advice=advice)
 
 
 def _is_going(shown: Shown, index: int) -> bool:
