@@ -23,7 +23,7 @@ from kubeloop.calls import Handler
 from kubeloop.objects.apps import CONTROLLER_REVISIONS, STATEFULSETS
 from kubeloop.objects.core import EVENTS, PODS, SERVICES
 from kubeloop.objects.meta import Ref, Resource
-from kubeloop.request import Request, Response, Stream, Transport, delete, place_of
+from kubeloop.request import JSON, Request, Response, Stream, Transport, delete, path_of, place_of
 from kubesim.pods.behaviour import HOLD
 from tests.e2e.clusters import Site
 from tests.e2e.history import Event, Tree
@@ -203,6 +203,14 @@ class Play:
         for pod in self.group(index, name):
             await change(self.site, PODS, pod["metadata"]["name"], {"metadata": {"annotations": {HOLD: value}}})
 
+    async def bind(self, name: str, node: str = "sim-node-0") -> None:
+        """Puts a pod that is to be placed by hand on a node, as soon as it is there."""
+        await self.site.until(lambda: name in self.site.history.objects(PODS))
+        tree = {"metadata": {"name": name}, "target": {"apiVersion": "v1", "kind": "Node", "name": node}}
+        path = path_of(PODS, self.site.namespace, name, "binding")
+        body = msgspec.json.encode({"apiVersion": "v1", "kind": "Binding", **tree})
+        await self.site.client.call(Request("POST", path, body=body, content_type=JSON))
+
     async def delete(self, resource: Resource, name: str, propagation: str = "") -> None:
         await self.site.client.call(delete(Ref(resource, self.site.namespace, name), propagation=propagation))
 
@@ -276,6 +284,12 @@ def a_pod(image: str = FIRST, hold: bool = False) -> Tree:
         "metadata": {"annotations": {HOLD: "true" if hold else None}},
         "spec": {"containers": [{"name": "main", "image": image}]},
     }
+
+
+PLACED_BY_HAND: Tree = {
+    "spec": {"schedulerName": "by-hand", "containers": [{"name": "main", "image": FIRST}]},
+}
+"""A template of leaders that no scheduler places, so that they may be where none would put them."""
 
 
 def image_of(pod: Tree) -> str:

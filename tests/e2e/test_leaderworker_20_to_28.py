@@ -23,15 +23,29 @@ from kubeloop.objects.apps import CONTROLLER_REVISIONS, STATEFULSETS
 from kubeloop.objects.core import NODES, PODS, SERVICES
 from kubeloop.objects.meta import Ref, Resource
 from kubeloop.request import MERGE_PATCH, patch
+from kubesim.kubelet.pods import SCHEDULER
 from kubesim.pods.behaviour import CRASH_AFTER, GONE_AFTER
 from tests.contracts.leaderworker.decide.sets import a_set
 from tests.e2e.clusters import SimGround, Site
 from tests.e2e.history import Tree
-from tests.e2e.leaderworker_play import FIRST, LOOK_EVERY, SECOND, THIRD, Play, a_pod, begin, image_of, key_of
+from tests.e2e.leaderworker_play import (
+    FIRST,
+    LOOK_EVERY,
+    PLACED_BY_HAND,
+    SECOND,
+    THIRD,
+    Play,
+    a_pod,
+    begin,
+    image_of,
+    key_of,
+)
 from tests.e2e.leaderworker_rules import judged
 from tests.e2e.leaderworkers import with_sets
 
 RACK = "topology.example.test/rack"
+LED_BY_HAND: Tree = {"leaderTemplate": PLACED_BY_HAND}
+"""No scheduler puts a leader where its topology is not known."""
 
 
 def annotated(tree: Tree, annotations: dict[str, str]) -> Tree:
@@ -49,11 +63,11 @@ async def label_nodes(site: Site, value: str | None) -> None:
 @with_sets(long=True)
 async def test_workers_follow_their_leader_to_where_its_node_is(site: Site) -> None:
     """Scenario 20."""
-    play = await begin(site)
+    play = await begin(site, scheduler=SCHEDULER)
     judged(play)
     await label_nodes(site, None)
-    await play.create(annotated(a_set(replicas=1), {EXCLUSIVE_TOPOLOGY: RACK}))
-    await play.until(lambda: any(pod["spec"].get("nodeName") for pod in play.group(0)))
+    await play.create(annotated(a_set(replicas=1, template=LED_BY_HAND), {EXCLUSIVE_TOPOLOGY: RACK}))
+    await play.bind("a-0")
     await play.until(lambda: play.operator.log.of("reconcile failed: node without topology"))
     assert play.worker_sets() == []
 
@@ -69,13 +83,14 @@ async def test_workers_follow_their_leader_to_where_its_node_is(site: Site) -> N
 @with_sets()
 async def test_a_label_of_its_node_wakes_a_leader_that_waits_for_it(site: Site) -> None:
     """leaderworker 3.1: nodes are watched for as long as some leader waits, and for no longer."""
-    play = await begin(site)
+    play = await begin(site, scheduler=SCHEDULER)
     judged(play)
     await label_nodes(site, None)
     await play.create(a_set("b"))
     await play.available("b")
     assert NODES not in watched_kinds(play)
-    await play.create(annotated(a_set(replicas=1), {EXCLUSIVE_TOPOLOGY: RACK}))
+    await play.create(annotated(a_set(replicas=1, template=LED_BY_HAND), {EXCLUSIVE_TOPOLOGY: RACK}))
+    await play.bind("a-0")
     failure = "reconcile failed: node without topology"
     await play.until(lambda: play.operator.log.of(failure) and NODES in watched_kinds(play), every=LOOK_EVERY)
     if isinstance(site.ground, SimGround):

@@ -26,10 +26,11 @@ from fairlead.engine.verbs import Unfinished
 from kubeloop.errors import Forbidden
 from kubeloop.objects.apps import CONTROLLER_REVISIONS
 from kubeloop.objects.core import PODS
+from kubesim.kubelet.pods import SCHEDULER
 from kubesim.pods.behaviour import CRASH_AFTER, CRASH_TIMES, HANG_TERMINATING
 from tests.contracts.leaderworker.decide.sets import a_set
 from tests.e2e.clusters import Site
-from tests.e2e.leaderworker_play import FIRST, SECOND, Play, begin
+from tests.e2e.leaderworker_play import FIRST, PLACED_BY_HAND, SECOND, Play, begin
 from tests.e2e.leaderworkers import with_sets
 from tests.e2e.programs import finished
 from tests.e2e.roles import Rights, grant
@@ -423,11 +424,11 @@ async def test_what_becomes_of_sets_is_measured(site: Site) -> None:
 
 @with_sets(long=True)
 async def test_who_may_not_read_nodes_is_told_what_the_rest_shows(site: Site) -> None:
-    play = await begin(site)
-    made = a_set(replicas=1)
+    play = await begin(site, scheduler=SCHEDULER)
+    made = a_set(replicas=1, template={"leaderTemplate": PLACED_BY_HAND})
     made["metadata"]["annotations"] = {EXCLUSIVE_TOPOLOGY: "example.test/rack"}
     await play.create(made)
-    await play.until(lambda: any("nodeName" in pod["spec"] for pod in play.group(0)))
+    await play.bind("a-0")
     user = await grant(site, LOOKING, "looker")
 
     (shown,) = await explain_all(site.client_as(user.name), [site.namespace])

@@ -12,7 +12,13 @@ import structlog
 
 from fairlead.contracts.leaderworker.contract import CONTRACT
 from fairlead.contracts.leaderworker.install.values import CHART
-from fairlead.contracts.leaderworker.kinds import EXCLUSIVE_TOPOLOGY, PARALLEL_TEARDOWN, TEARDOWN
+from fairlead.contracts.leaderworker.kinds import (
+    EXCLUSIVE_SCOPE,
+    EXCLUSIVE_TOPOLOGY,
+    PARALLEL_TEARDOWN,
+    TEARDOWN,
+    WITHIN_SET,
+)
 from fairlead.contracts.leaderworker.settings import Settings
 from fairlead.core.explain import Explain
 from fairlead.engine.assembly import assemble
@@ -29,6 +35,7 @@ from tests.e2e.leaderworker_play import FIRST, SECOND, Play, begin
 from tests.e2e.leaderworker_rules import judged
 from tests.e2e.leaderworkers import with_sets
 from tests.e2e.roles import allow
+from tests.e2e.test_leaderworker_20_to_28 import RACK, label_nodes
 from tests.e2e.zones import change
 
 USER = "lws-manager"
@@ -92,8 +99,9 @@ async def another_set_of_its_own(play: Play) -> None:
 
 
 async def another_set_on_racks(play: Play) -> None:
+    await label_nodes(play.site, "r1")
     tree = a_set("c", replicas=1)
-    tree["metadata"]["annotations"] = {EXCLUSIVE_TOPOLOGY: "example.test/rack"}
+    tree["metadata"]["annotations"] = {EXCLUSIVE_TOPOLOGY: RACK, EXCLUSIVE_SCOPE: WITHIN_SET}
     await play.create(tree)
 
 
