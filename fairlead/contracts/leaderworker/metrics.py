@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from contextlib import suppress
 from datetime import datetime
 
 from msgspec import Struct
@@ -135,6 +136,9 @@ class LeaderWorkerMetrics:
             revisions=sum(is_owned(each, given) for each in readable(given, seen.revisions)),
             is_blocked=decision.verdict.reason.blocks,
         )
+        for why in (RESTARTED, DELETED):
+            # An alert looks for it: of a series that begins with its first count Prometheus sees no increase.
+            self.recreations.labels(*key, why)
         self._waiting.pop(key, None)
         if isinstance(decision.verdict, Hold) and decision.verdict.reason is Reason.GROUPS_NOT_READY:
             self._waiting[key] = seen
@@ -176,6 +180,9 @@ class LeaderWorkerMetrics:
     def set_gone(self, key: RolloutKey) -> None:
         for held in (self._standings.standings, self._compared, self._ending, self._waiting):
             held.pop(key, None)
+        for why in (RESTARTED, DELETED):
+            with suppress(KeyError):
+                self.recreations.remove(*key, why)
 
     def group_decided(self, key: RolloutKey, seen: GroupSeen, decision: Decision, now: datetime) -> None:
         self.decisions.decided(key, decision, now)

@@ -51,6 +51,8 @@ class ZoneMetrics:
             "Disruption budgets observed, by what came of it.",
             "result",
         )
+        # An alert looks for it: of a series that begins with its first count Prometheus sees no increase.
+        self.configurations.labels("invalid")
         self.health_checks = families.counter(
             f"{HEALTH}configurations_observed", "Health checks observed, by what came of it.", "result"
         )

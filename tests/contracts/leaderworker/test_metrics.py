@@ -107,6 +107,28 @@ def test_a_recreation_counts_with_its_reason_once_it_is_carried_out(restarts: in
     assert measured.value("fairlead_lws_group_recreations_total", **labels) == 1
 
 
+def test_recreations_count_from_zero_on_until_the_set_is_gone() -> None:
+    """Of a series that begins with its first count Prometheus sees no increase, and an alert looks for that."""
+    measured = Measured()
+
+    def counted() -> list[float | None]:
+        labels = {"namespace": "default", "name": "a"}
+        return [
+            measured.value("fairlead_lws_group_recreations_total", **labels, reason=reason)
+            for reason in ("PodRestarted", "PodDeleted")
+        ]
+
+    measured.of.set_decided(SET, a_set_seen(), DONE, NOW)
+    assert counted() == [0, 0]
+    measured.of.recreations.labels("default", "a", "PodDeleted").inc()
+    measured.of.set_decided(SET, a_set_seen(), DONE, NOW)
+    assert counted() == [0, 1]
+
+    measured.of.of_sets.vanished(SET)
+    measured.of.of_sets.vanished(SET)
+    assert counted() == [None, None]
+
+
 def test_a_group_is_timed_from_its_leader_on_once_and_only_if_it_was_seen_to_start() -> None:
     measured = Measured()
     ready, workers, _ = a_group(0, NEW_KEY)

@@ -34,6 +34,20 @@ def test_failed_counter_and_last_success_exist_from_the_first_pass_on() -> None:
     assert value(metrics, FOUR[3], "g") == 0
 
 
+def test_invalid_budgets_count_from_zero_on() -> None:
+    """Of a series that begins with its first count Prometheus sees no increase, and an alert looks for that."""
+    metrics = Metrics()
+    series = metrics.of(ZoneMetrics)
+
+    def counted() -> float | None:
+        name = "rollout_operator_zpdb_configurations_observed_total"
+        return metrics.registry.get_sample_value(name, {"result": "invalid"})
+
+    assert counted() == 0
+    series.observed_configuration("invalid")
+    assert counted() == 1
+
+
 def test_a_pass_that_failed_counts_and_leaves_the_time_of_the_last_success() -> None:
     """Rule 8."""
     metrics = Metrics()
