@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from fairlead.contracts.plans.kinds import (
+    APP_ROLLOUTS,
     APPLICATION_DEPLOYMENTS,
     CORE_GROUP,
     HANDOVER_NOUN,
@@ -15,6 +16,7 @@ from fairlead.contracts.plans.kinds import (
     REVISION_NOUN,
     ROLLOUT_TRAITS,
     ROLLOUTS,
+    SNAPSHOT_NOUN,
     STANDARD_GROUP,
 )
 from fairlead.engine.contract import Contract, Room, Root
@@ -39,6 +41,7 @@ CONTRACT = Contract(
         Root(ROLLOUT_TRAITS, NOUN, optional=True),
         Root(APPLICATION_DEPLOYMENTS, HANDOVER_NOUN, optional=True),
         Root(ROLLOUTS, REVISION_NOUN, optional=True),
+        Root(APP_ROLLOUTS, SNAPSHOT_NOUN, optional=True),
     ),
     nothing=ROLLOUT_TRAITS.kind,
     look=Room("fairlead.contracts.plans.looks", "LOOK"),

@@ -18,6 +18,8 @@ HANDOVER_NOUN = "applicationdeployment"
 """What is rolled where one Application follows another."""
 REVISION_NOUN = "rollout"
 """What is rolled where one revision of a component follows another."""
+SNAPSHOT_NOUN = "approllout"
+"""What is rolled where one revision of an Application follows another."""
 STANDARD_GROUP = "standard.oam.dev"
 CORE_GROUP = "core.oam.dev"
 ROLLOUT_TRAITS = Resource(STANDARD_GROUP, "v1alpha1", "rollouttraits", "RolloutTrait")
@@ -31,6 +33,8 @@ COMPONENTS = Resource(CORE_GROUP, "v1alpha2", "components", "Component")
 CONFIGURATIONS = Resource(CORE_GROUP, "v1alpha2", "applicationconfigurations", "ApplicationConfiguration")
 APPLICATION_REVISIONS = Resource(CORE_GROUP, "v1beta1", "applicationrevisions", "ApplicationRevision")
 """Snapshots of Applications."""
+APP_ROLLOUTS = Resource(CORE_GROUP, "v1beta1", "approllouts", "AppRollout")
+"""Of these snapshots."""
 WORKLOAD_DEFINITIONS = Resource(CORE_GROUP, "v1alpha2", "workloaddefinitions", "WorkloadDefinition")
 TRAIT_DEFINITIONS = Resource(CORE_GROUP, "v1alpha2", "traitdefinitions", "TraitDefinition")
 CLONE_SETS = Resource("apps.kruise.io", "v1alpha1", "clonesets", "CloneSet")
@@ -72,6 +76,7 @@ TRAFFIC_COPIES = "fairlead.dev/rollout-traffic-copies"
 TRAIT_FINALIZER = "finalizers.rollouttrait.standard.oam.dev"
 DEPLOYMENT_FINALIZER = "finalizers.applicationdeployment.oam.dev"
 ROLLOUT_FINALIZER = "finalizers.rollout.standard.oam.dev"
+APP_ROLLOUT_FINALIZER = "finalizers.approllout.oam.dev"
 WORKLOAD_NAME = "trait.oam.dev/workload-name"
 WORKLOAD_KIND = "trait.oam.dev/workload-gvk"
 """On a Rollout: the workload that it makes, before it is there; the kind is an object of apiVersion and kind."""

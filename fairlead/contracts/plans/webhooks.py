@@ -7,6 +7,7 @@ from fairlead.contracts.plans.decide.admission.reviews import (
     default_rollout,
     leave,
     log_keys,
+    validate_app_rollout,
     validate_application,
     validate_configuration,
     validate_deployment,
@@ -25,14 +26,14 @@ DEFAULT_ROLLOUT = "/mutating-standard-oam-dev-v1alpha1-rollouts"
 VALIDATE_ROLLOUT = "/validating-standard-oam-dev-v1alpha1-rollouts"
 DEFAULT_DEPLOYMENT = "/mutating-core-oam-dev-v1alpha2-applicationdeployments"
 VALIDATE_DEPLOYMENT = "/validating-core-oam-dev-v1alpha2-applicationdeployments"
+DEFAULT_APP_ROLLOUT = "/mutating-core-oam-dev-v1beta1-approllout"
+VALIDATE_APP_ROLLOUT = "/validating-core-oam-dev-v1beta1-approllout"
 VALIDATE_APPLICATION = "/validating-core-oam-dev-v1alpha2-applications"
 VALIDATE_NEWER_APPLICATION = "/validating-core-oam-dev-v1beta1-applications"
 DEFAULT_CONFIGURATION = "/mutating-core-oam-dev-v1alpha2-applicationconfigurations"
 VALIDATE_CONFIGURATION = "/validating-core-oam-dev-v1alpha2-applicationconfigurations"
 LEFT_ALONE = (
     DEFAULT_CONFIGURATION,
-    "/mutating-core-oam-dev-v1beta1-approllout",
-    "/validating-core-oam-dev-v1beta1-approllout",
     "/mutating-core-oam-dev-v1alpha2-components",
     "/validating-core-oam-dev-v1alpha2-components",
     "/validating-core-oam-dev-v1alpha2-traitdefinitions",
@@ -52,6 +53,8 @@ JUDGES: dict[str, Judge[ReviewSnapshot]] = {
     VALIDATE_ROLLOUT: validate_rollout,
     DEFAULT_DEPLOYMENT: default_rollout,
     VALIDATE_DEPLOYMENT: validate_deployment,
+    DEFAULT_APP_ROLLOUT: default_rollout,
+    VALIDATE_APP_ROLLOUT: validate_app_rollout,
     VALIDATE_APPLICATION: validate_application,
     VALIDATE_NEWER_APPLICATION: validate_application,
     VALIDATE_CONFIGURATION: validate_configuration,

@@ -13,6 +13,7 @@ import msgspec
 from msgspec import Struct
 
 from fairlead.contracts.plans.decide import conditions, states, trait_round
+from fairlead.contracts.plans.decide.applications.app_rollouts import is_snapshot
 from fairlead.contracts.plans.decide.applications.deployments import is_application
 from fairlead.contracts.plans.decide.component_revisions import is_revision
 from fairlead.contracts.plans.decide.facts import BUILT_IN, discovery, served_resource, workloads_of
@@ -58,7 +59,9 @@ def decide(looked: Looked, now: datetime) -> Outcome:
 
 def _is_unknown(target: WorkloadReference, rollout: RolloutObject) -> bool:
     """Whether something stands for the target that only the operator makes a workload of."""
-    return is_application(target) or (rollout.first_state == LOCATING and is_revision(target))
+    if rollout.first_state == LOCATING:
+        return is_revision(target) or is_snapshot(target)
+    return is_application(target)
 
 
 def _is_harmless(question: object) -> bool:

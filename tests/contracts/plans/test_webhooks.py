@@ -12,6 +12,7 @@ from fairlead.contracts.plans.decide.admission.reviews import ReviewSnapshot
 from fairlead.contracts.plans.deciders import DECIDERS
 from fairlead.contracts.plans.settings import PlanSettings
 from fairlead.contracts.plans.webhooks import (
+    DEFAULT_APP_ROLLOUT,
     DEFAULT_DEPLOYMENT,
     DEFAULT_ROLLOUT,
     DEFAULT_TRAIT,
@@ -78,7 +79,7 @@ def test_the_paths_are_those_of_the_contract() -> None:
     assert {each.timeout for each in endpoints(PlanSettings())} == {5.0}
 
 
-@pytest.mark.parametrize("path", [DEFAULT_TRAIT, DEFAULT_ROLLOUT, DEFAULT_DEPLOYMENT])
+@pytest.mark.parametrize("path", [DEFAULT_TRAIT, DEFAULT_ROLLOUT, DEFAULT_DEPLOYMENT, DEFAULT_APP_ROLLOUT])
 @pytest.mark.parametrize("version", ["v1", "v1beta1"])
 def test_what_lacks_is_patched_and_nothing_else(path: str, version: str) -> None:
     reply = answer(path, body(version=version, operation="CREATE", object=a_trait({"paused": True})))

@@ -1,4 +1,4 @@
-"""The controllers of Applications, Components, ApplicationConfigurations, ApplicationDeployments and Rollouts.
+"""The controllers of Applications and what they are made of, of ApplicationDeployments, Rollouts and AppRollouts.
 
 A cluster may lack their kinds: then there are none.
 """
@@ -13,15 +13,22 @@ from msgspec.structs import replace
 
 from fairlead.contracts.plans import gather as gathering
 from fairlead.contracts.plans.applications.kinds import StoredObject
-from fairlead.contracts.plans.applications.watched import WatchedApplications, located_workloads, named_workloads
+from fairlead.contracts.plans.applications.watched import (
+    WatchedApplications,
+    described_workloads,
+    located_workloads,
+    named_workloads,
+)
 from fairlead.contracts.plans.applications.words import DEPLOYMENT_WRITES, FAMILY_WRITES, REASONS
 from fairlead.contracts.plans.decide.applications import (
+    app_rollout_pass,
     application_pass,
     component_pass,
     configuration_pass,
     deployment_pass,
     revision_pass,
 )
+from fairlead.contracts.plans.decide.applications.app_rollouts import AppRolloutSeen, of_app_rollout
 from fairlead.contracts.plans.decide.applications.deployments import DeploymentSeen, of_deployment
 from fairlead.contracts.plans.decide.applications.planned import PlannedSeen
 from fairlead.contracts.plans.decide.applications.revision_rollouts import RolloutSeen, of_rollout
@@ -29,6 +36,7 @@ from fairlead.contracts.plans.decide.applications.seen import FamilySeen
 from fairlead.contracts.plans.decide.seen import RolloutObject
 from fairlead.contracts.plans.explain import explained
 from fairlead.contracts.plans.kinds import (
+    APP_ROLLOUTS,
     APPLICATION_DEPLOYMENTS,
     APPLICATIONS,
     COMPONENTS,
@@ -59,6 +67,7 @@ NAMES = {
     CONFIGURATIONS: f"{PART}-configurations",
     APPLICATION_DEPLOYMENTS: f"{PART}-deployments",
     ROLLOUTS: f"{PART}-rollouts",
+    APP_ROLLOUTS: f"{PART}-app-rollouts",
 }
 """Of the controllers."""
 DECIDERS: dict[Resource, Decide[FamilySeen]] = {
@@ -85,6 +94,13 @@ PLANNED: dict[Resource, Planned] = {
     ),
     ROLLOUTS: Planned(
         RolloutSeen, revision_pass.decide, of_rollout, located_workloads, WatchedApplications.wake_rollouts
+    ),
+    APP_ROLLOUTS: Planned(
+        AppRolloutSeen,
+        app_rollout_pass.decide,
+        of_app_rollout,
+        described_workloads,
+        WatchedApplications.wake_app_rollouts,
     ),
 }
 

@@ -217,6 +217,23 @@ class RevisionNames(Struct, frozen=True, rename="camel"):
     last_source_revision: str = field(default="", name="LastSourceRevision")
 
 
+class AppRolloutSpec(Struct, frozen=True, rename="camel"):
+    """Section 2.19."""
+
+    target_app_revision_name: str = ""
+    source_app_revision_name: str = ""
+    component_list: tuple[str, ...] = ()
+    rollout_plan: RolloutPlan = RolloutPlan()
+    revert_on_delete: bool = False
+
+
+class AppRevisionNames(Struct, frozen=True, rename="camel"):
+    """What the status of an AppRollout holds beside that of every rollout."""
+
+    last_target_app_revision: str = ""
+    last_source_app_revision: str = field(default="", name="LastSourceAppRevision")
+
+
 class Adjustments(Struct, frozen=True):
     """What a rollout took out of a target Application, and of the cluster, to put it back (D-3)."""
 

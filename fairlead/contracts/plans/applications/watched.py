@@ -16,6 +16,7 @@ from fairlead.contracts.plans.applications.kinds import (
     DeploymentSpec,
     StoredObject,
 )
+from fairlead.contracts.plans.decide.applications.app_rollouts import is_snapshot, of_app_rollout
 from fairlead.contracts.plans.decide.applications.deployments import is_application, of_deployment
 from fairlead.contracts.plans.decide.applications.revision_rollouts import of_rollout
 from fairlead.contracts.plans.decide.component_revisions import is_revision
@@ -23,6 +24,7 @@ from fairlead.contracts.plans.decide.facts import workloads_of
 from fairlead.contracts.plans.decide.reading import read
 from fairlead.contracts.plans.decide.seen import of_trait
 from fairlead.contracts.plans.kinds import (
+    APP_ROLLOUTS,
     APPLICATION,
     APPLICATION_DEPLOYMENTS,
     APPLICATIONS,
@@ -71,6 +73,10 @@ def _workloads_of_rollout(item: StoredObject) -> Iterator[str]:
     yield from _places(item, located_workloads(item))
 
 
+def _workloads_of_app_rollout(item: StoredObject) -> Iterator[str]:
+    yield from _places(item, described_workloads(item))
+
+
 def _places(item: StoredObject, workloads: Iterable[WorkloadReference]) -> Iterator[str]:
     for each in workloads:
         yield "/".join(place_of(item.metadata.namespace, each))
@@ -98,6 +104,12 @@ def located_workloads(rollout: StoredObject) -> tuple[WorkloadReference, ...]:
     return tuple(each for each in workloads_of(of_rollout(rollout)).all if not is_revision(each))
 
 
+def described_workloads(rollout: StoredObject) -> tuple[WorkloadReference, ...]:
+    """The same of an AppRollout, whose ApplicationRevisions stand for them."""
+    found = workloads_of(of_app_rollout(rollout)).all
+    return tuple(each for each in found if not is_revision(each) and not is_snapshot(each))
+
+
 _INDEXES: dict[Resource, dict[str, Index[StoredObject]]] = {
     APPLICATIONS: {},
     COMPONENTS: {},
@@ -108,6 +120,7 @@ _INDEXES: dict[Resource, dict[str, Index[StoredObject]]] = {
     },
     APPLICATION_DEPLOYMENTS: {WORKLOADS: _workloads_of_deployment, APPLICATION_NAMES: _applications_of_deployment},
     ROLLOUTS: {WORKLOADS: _workloads_of_rollout},
+    APP_ROLLOUTS: {WORKLOADS: _workloads_of_app_rollout},
 }
 
 
@@ -122,6 +135,7 @@ class WatchedApplications:
         self.of[CONFIGURATIONS].subscribe(self._want_of_configuration)
         self.of[APPLICATION_DEPLOYMENTS].subscribe(partial(self._want_of, named_workloads))
         self.of[ROLLOUTS].subscribe(partial(self._want_of, located_workloads))
+        self.of[APP_ROLLOUTS].subscribe(partial(self._want_of, described_workloads))
 
     def _want_of_configuration(self, change: Change[StoredObject]) -> None:
         if change.new is not None:
@@ -196,13 +210,14 @@ class WatchedApplications:
         self.of[COMPONENTS].subscribe(component_changed)
 
         self.of[APPLICATION_DEPLOYMENTS].subscribe(deployment_changed)
-        self.of[ROLLOUTS].subscribe(partial(self._rollout_changed, wake))
+        self.of[ROLLOUTS].subscribe(partial(self._rollout_changed, wake, _workloads_of_rollout))
+        self.of[APP_ROLLOUTS].subscribe(partial(self._rollout_changed, wake, _workloads_of_app_rollout))
         self.traits.subscribe(trait_changed)
         self.workloads.subscribe(workload_changed)
 
-    def _rollout_changed(self, wake: Wake, change: Change[StoredObject]) -> None:
+    def _rollout_changed(self, wake: Wake, places: Index[StoredObject], change: Change[StoredObject]) -> None:
         """Configurations have its workloads back once it has ended."""
-        for place in _workloads_of_rollout(newest(change)):
+        for place in places(newest(change)):
             _all(self.of[CONFIGURATIONS].store.by(WORKLOADS, place), wake, change.initial)
 
     def wake_deployments(self, wake: Wake) -> None:
@@ -225,8 +240,14 @@ class WatchedApplications:
         self.workloads.subscribe(workload_changed)
 
     def wake_rollouts(self, wake: Wake) -> None:
-        self._itself(ROLLOUTS, wake)
-        store = self.of[ROLLOUTS].store
+        self._by_workloads(ROLLOUTS, wake)
+
+    def wake_app_rollouts(self, wake: Wake) -> None:
+        self._by_workloads(APP_ROLLOUTS, wake)
+
+    def _by_workloads(self, resource: Resource, wake: Wake) -> None:
+        self._itself(resource, wake)
+        store = self.of[resource].store
         self.workloads.subscribe(lambda place, initial: _all(store.by(WORKLOADS, "/".join(place)), wake, initial))
 
     def _itself(self, resource: Resource, wake: Wake) -> None:

@@ -17,7 +17,7 @@ from fairlead.contracts.plans.decide.workloads.handlers import Handler, recorded
 from fairlead.contracts.plans.decide.workloads.kind_table import kind_of, unsupported
 from fairlead.contracts.plans.decide.workloads.live import Kind, Paths, Style, Workload
 from fairlead.contracts.plans.decide.workloads.plugged import handler_of, plugged
-from fairlead.contracts.plans.kinds import RolloutStatus, TraitSpec, WorkloadReference
+from fairlead.contracts.plans.kinds import LOCATING, RolloutStatus, TraitSpec, WorkloadReference
 
 _ANY = Kind(Style.PAIR, Paths(paused=""))
 """How a workload is released whose kind is no longer known: its claim is in its metadata."""
@@ -35,7 +35,8 @@ class Located(Struct, frozen=True):
 
 
 def owner_of(seen: TraitSeen) -> Owner:
-    return Owner(seen.rollout.ref, seen.namespace_uid, seen.rollout.configurations)
+    rollout = seen.rollout
+    return Owner(rollout.ref, seen.namespace_uid, rollout.configurations, takes_over=rollout.first_state == LOCATING)
 
 
 def located(seen: TraitSeen, spec: TraitSpec, status: RolloutStatus) -> Located:

@@ -45,6 +45,8 @@ class RolloutObject(Struct, frozen=True, kw_only=True, dict=True):
     """The Application that it comes from, where it goes to another."""
     first_state: str = VERIFYING
     """In which every attempt begins."""
+    first_names: Json = {}
+    """What the first status holds besides; upstream's definition of its kind asks for it."""
 
     @property
     def ref(self) -> Ref:

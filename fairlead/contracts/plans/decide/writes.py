@@ -42,7 +42,9 @@ def workload_write(change: Change | Removal, rollout: RolloutObject) -> AnyWrite
 def status_write(rollout: RolloutObject, status: RolloutStatus, more: Json | None = None) -> Patch | None:
     """None where nothing changed; fields that others keep in the status stay, and `more` of them are written."""
     before: dict[str, Any] = rollout.status if isinstance(rollout.status, dict) else {}
-    foreign = {key: value for key, value in {**before, **(more or {})}.items() if key not in _KNOWN}
+    foreign = {
+        key: value for key, value in {**before, **rollout.first_names, **(more or {})}.items() if key not in _KNOWN
+    }
     patch = merge_patch(before, {**foreign, **written(status)})
     if not patch:
         return None

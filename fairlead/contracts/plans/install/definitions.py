@@ -8,7 +8,7 @@ from __future__ import annotations
 from fairlead.contracts.plans.install import application_definitions, helper_definitions
 from fairlead.contracts.plans.install.schema import plan, status, trait_spec
 from fairlead.contracts.plans.install.whole import AGE, OAM, whole
-from fairlead.contracts.plans.kinds import APPLICATION_DEPLOYMENTS, ROLLOUT_TRAITS, ROLLOUTS, Json
+from fairlead.contracts.plans.kinds import APP_ROLLOUTS, APPLICATION_DEPLOYMENTS, ROLLOUT_TRAITS, ROLLOUTS, Json
 from fairlead.core.schema_parts import TEXT, definition, described, object_of
 
 COLUMNS: tuple[Json, ...] = (
@@ -20,6 +20,8 @@ COLUMNS: tuple[Json, ...] = (
     AGE,
 )
 """Of every kind of rollout."""
+OLDER_VERSION = "v1alpha2"
+"""Of AppRollouts, served beside the stored one."""
 
 
 def definitions() -> tuple[Json, ...]:
@@ -27,6 +29,7 @@ def definitions() -> tuple[Json, ...]:
         rollout_traits(),
         application_deployments(),
         rollouts(),
+        app_rollouts(),
         *application_definitions.definitions(),
         *helper_definitions.definitions(),
     )
@@ -71,6 +74,41 @@ def application_deployments() -> Json:
     return definition(APPLICATION_DEPLOYMENTS, schema, {"status": {}}, COLUMNS, categories=OAM)
 
 
+def app_rollouts() -> Json:
+    """Both of its versions have one shape."""
+    about = "The change from one revision of an Application to another, one component of which is rolled in batches."
+    spec = object_of(
+        "What is wanted.",
+        ("targetAppRevisionName", "rolloutPlan"),
+        targetAppRevisionName=described(TEXT, "The ApplicationRevision to go to, of the same namespace."),
+        sourceAppRevisionName=described(
+            TEXT, "The ApplicationRevision to come from; absent only where nothing was deployed before."
+        ),
+        componentList=described(
+            {"type": "array", "items": TEXT},
+            "The component that is rolled, one at most; absent: the only one that both revisions have.",
+        ),
+        **_plan(),
+    )
+    names = {
+        "lastTargetAppRevision": described(TEXT, "The ApplicationRevision that the present attempt goes to."),
+        "LastSourceAppRevision": described(TEXT, "The ApplicationRevision that the present attempt comes from."),
+    }
+    made = definition(
+        APP_ROLLOUTS, whole(about, spec, status(**names)), {"status": {}}, COLUMNS, ("approllout",), categories=OAM
+    )
+    (stored,) = made["spec"]["versions"]
+    older = {**stored, "name": OLDER_VERSION, "storage": False}
+    return {**made, "spec": {**made["spec"], "versions": [older, stored]}}
+
+
+def _plan() -> dict[str, Json]:
+    return {
+        "rolloutPlan": plan("How the change reaches the pods."),
+        "revertOnDelete": described({"type": "boolean"}, "The same as the field of this name in rolloutPlan."),
+    }
+
+
 def _application_deployment_spec() -> Json:
     return object_of(
         "What is wanted.",
@@ -83,6 +121,5 @@ def _application_deployment_spec() -> Json:
             {"type": "array", "items": TEXT},
             "The component that is rolled, one at most; absent: the only one that both Applications have.",
         ),
-        rolloutPlan=plan("How the change reaches the pods."),
-        revertOnDelete=described({"type": "boolean"}, "The same as the field of this name in rolloutPlan."),
+        **_plan(),
     )

@@ -14,6 +14,8 @@ from msgspec import Struct
 from fairlead.contracts.plans.applications.kinds import (
     ApplicationSpec,
     ApplicationStatus,
+    AppRevisionNames,
+    AppRolloutSpec,
     ComponentSpec,
     ComponentStatus,
     ConfigurationSpec,
@@ -32,11 +34,18 @@ Tree = dict[str, Any]
 THEIRS: dict[str, Tree] = json.loads((Path(__file__).parent / "upstream_fields.json").read_text(encoding="utf-8"))
 OURS = {each["metadata"]["name"]: each for each in definitions()}
 KEEPS = "x-kubernetes-preserve-unknown-fields"
-ROLLOUTS = ("rollouttraits.standard.oam.dev", "applicationdeployments.core.oam.dev", "rollouts.standard.oam.dev")
+APP_ROLLOUTS = "approllouts.core.oam.dev"
+ROLLOUTS = (
+    "rollouttraits.standard.oam.dev",
+    "applicationdeployments.core.oam.dev",
+    "rollouts.standard.oam.dev",
+    APP_ROLLOUTS,
+)
 
 
 def version_of(name: str) -> Tree:
-    (version,) = OURS[name]["spec"]["versions"]
+    """The one that is stored."""
+    (version,) = (each for each in OURS[name]["spec"]["versions"] if each["storage"])
     found: Tree = version
     return found
 
@@ -49,7 +58,7 @@ def schema_of(name: str) -> Tree:
 def test_the_kinds_are_those_of_the_contract() -> None:
     shown = {
         name: (
-            each["spec"]["versions"][0]["name"],
+            version_of(name)["name"],
             each["spec"]["names"]["kind"],
             each["spec"]["names"].get("shortNames", []),
             each["spec"]["names"].get("categories", []),
@@ -61,6 +70,7 @@ def test_the_kinds_are_those_of_the_contract() -> None:
         "rollouttraits.standard.oam.dev": ("v1alpha1", "RolloutTrait", [], []),
         "applicationdeployments.core.oam.dev": ("v1alpha2", "ApplicationDeployment", [], ["oam"]),
         "rollouts.standard.oam.dev": ("v1alpha1", "Rollout", [], []),
+        APP_ROLLOUTS: ("v1beta1", "AppRollout", ["approllout"], ["oam"]),
         "applications.core.oam.dev": ("v1alpha2", "Application", [], ["oam"]),
         "applicationrevisions.core.oam.dev": ("v1beta1", "ApplicationRevision", ["apprev"], ["oam"]),
         "components.core.oam.dev": ("v1alpha2", "Component", [], ["oam"]),
@@ -71,6 +81,15 @@ def test_the_kinds_are_those_of_the_contract() -> None:
         "alertproviders.standard.oam.dev": ("v1alpha1", "AlertProvider", ["ap"], []),
     }
     assert {each["spec"]["scope"] for each in OURS.values()} == {"Namespaced"}
+
+
+def test_app_rollouts_are_served_in_two_versions_of_one_shape() -> None:
+    older, stored = OURS[APP_ROLLOUTS]["spec"]["versions"]
+
+    assert (older["name"], older["served"], older["storage"]) == ("v1alpha2", True, False)
+    assert (stored["name"], stored["served"], stored["storage"]) == ("v1beta1", True, True)
+    assert older["schema"] == stored["schema"]
+    assert "conversion" not in OURS[APP_ROLLOUTS]["spec"]
 
 
 @pytest.mark.parametrize("name", ROLLOUTS)
@@ -151,6 +170,8 @@ def type_of(schema: Tree) -> str:
         ("applicationdeployments.core.oam.dev", ".status", DeploymentNames),
         ("rollouts.standard.oam.dev", ".spec", RolloutSpec),
         ("rollouts.standard.oam.dev", ".status", RevisionNames),
+        (APP_ROLLOUTS, ".spec", AppRolloutSpec),
+        (APP_ROLLOUTS, ".status", AppRevisionNames),
         ("applications.core.oam.dev", ".spec", ApplicationSpec),
         ("applications.core.oam.dev", ".status", ApplicationStatus),
         ("components.core.oam.dev", ".spec", ComponentSpec),

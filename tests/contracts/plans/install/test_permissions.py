@@ -5,9 +5,11 @@ from __future__ import annotations
 from fairlead.contracts.plans.install.objects import objects
 from fairlead.contracts.plans.install.values import CHART, Values
 from fairlead.contracts.plans.webhooks import (
+    DEFAULT_APP_ROLLOUT,
     DEFAULT_DEPLOYMENT,
     DEFAULT_ROLLOUT,
     DEFAULT_TRAIT,
+    VALIDATE_APP_ROLLOUT,
     VALIDATE_APPLICATION,
     VALIDATE_CONFIGURATION,
     VALIDATE_DEPLOYMENT,
@@ -24,6 +26,7 @@ OURS = {
     ("standard.oam.dev", "metrictemplates"),
     ("standard.oam.dev", "alertproviders"),
     ("core.oam.dev", "applicationdeployments"),
+    ("core.oam.dev", "approllouts"),
     ("core.oam.dev", "applications"),
     ("core.oam.dev", "applicationrevisions"),
     ("core.oam.dev", "components"),
@@ -144,9 +147,11 @@ def test_what_is_judged_is_registered() -> None:
         (mutating, DEFAULT_TRAIT, "rollouttraits"),
         (mutating, DEFAULT_ROLLOUT, "rollouts"),
         (mutating, DEFAULT_DEPLOYMENT, "applicationdeployments"),
+        (mutating, DEFAULT_APP_ROLLOUT, "approllouts"),
         (validating, VALIDATE_TRAIT, "rollouttraits"),
         (validating, VALIDATE_ROLLOUT, "rollouts"),
         (validating, VALIDATE_DEPLOYMENT, "applicationdeployments"),
+        (validating, VALIDATE_APP_ROLLOUT, "approllouts"),
         (validating, VALIDATE_APPLICATION, "applications"),
         (validating, VALIDATE_CONFIGURATION, "applicationconfigurations"),
     }

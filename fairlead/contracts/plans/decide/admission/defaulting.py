@@ -8,7 +8,7 @@ from __future__ import annotations
 from fairlead.contracts.plans.decide.batches import spread
 from fairlead.contracts.plans.kinds import INCREASE_FIRST, MOST_BATCHES, Json
 
-_SOURCES = ("sourceRef", "sourceApplicationName", "sourceRevisionName")
+_SOURCES = ("sourceRef", "sourceApplicationName", "sourceRevisionName", "sourceAppRevisionName")
 """Where the kinds of rollouts name what they come from."""
 
 

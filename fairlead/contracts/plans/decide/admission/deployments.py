@@ -1,4 +1,4 @@
-"""Whether an ApplicationDeployment may be as it is (A-2, A-3 and A-5 to A-9).
+"""Whether an ApplicationDeployment or an AppRollout may be as it is (A-2, A-3 and A-5 to A-9).
 
 What it names is read only where it is named anew: a rollout may be paused after its source has gone.
 """
@@ -9,27 +9,64 @@ from collections.abc import Iterator
 from typing import Any
 
 import msgspec
+from msgspec import Struct
 
-from fairlead.contracts.plans.applications.kinds import DeploymentSpec
+from fairlead.contracts.plans.applications.kinds import AppRolloutSpec, DeploymentSpec
 from fairlead.contracts.plans.decide.admission import updates
 from fairlead.contracts.plans.decide.admission.validation import PLAN, plan_refusals
+from fairlead.contracts.plans.decide.applications.adjustments import components_of
+from fairlead.contracts.plans.decide.applications.snapshots import ApplicationSnapshot
+from fairlead.contracts.plans.decide.applications.trees import Tree
 from fairlead.contracts.plans.decide.reading import read
-from fairlead.contracts.plans.kinds import APPLICATIONS, Json
+from fairlead.contracts.plans.kinds import APPLICATION_REVISIONS, APPLICATIONS, Json
 from fairlead.core.ask import Answers, Ask, Bad, Good, Read
 from fairlead.core.field_errors import invalid, required
-from kubeloop.objects.meta import Ref
+from kubeloop.objects.meta import Ref, Resource
 from kubeloop.unreadable import UNREADABLE
 
-TARGET, SOURCE = "spec.targetApplicationName", "spec.sourceApplicationName"
 COMPONENTS = "spec.componentList"
 
 
-def questions(new: Json, old: Json | None, namespace: str) -> tuple[Ask, ...]:
-    """The Applications that must be known."""
-    spec = _spec(new)
-    if old is not None and not _chooses_anew(spec, _spec(old)):
+class Named(Struct, frozen=True):
+    """What a kind of rollouts names its target and its source by."""
+
+    resource: Resource
+    target: str
+    source: str
+    spec: type[DeploymentSpec] | type[AppRolloutSpec]
+    made: str
+    """How one that is not there comes to be."""
+
+    def names(self, spec: DeploymentSpec | AppRolloutSpec) -> tuple[str, str]:
+        if isinstance(spec, AppRolloutSpec):
+            return spec.target_app_revision_name, spec.source_app_revision_name
+        return spec.target_application_name, spec.source_application_name
+
+    def read(self, rollout: Json) -> DeploymentSpec | AppRolloutSpec:
+        return read(self.spec, rollout.get("spec"), "spec")[0]
+
+    def question(self, name: str, namespace: str) -> Ask:
+        return Ask(Read(Ref(self.resource, namespace, name)))
+
+
+BY_APPLICATIONS = Named(
+    APPLICATIONS, "spec.targetApplicationName", "spec.sourceApplicationName", DeploymentSpec, "create it first"
+)
+BY_SNAPSHOTS = Named(
+    APPLICATION_REVISIONS,
+    "spec.targetAppRevisionName",
+    "spec.sourceAppRevisionName",
+    AppRolloutSpec,
+    "it is made when its Application changes",
+)
+
+
+def questions(named: Named, new: Json, old: Json | None, namespace: str) -> tuple[Ask, ...]:
+    """What must be known of its target and its source."""
+    spec = named.read(new)
+    if old is not None and not _chooses_anew(named, spec, named.read(old)):
         return ()
-    return tuple(_question(name, namespace) for name in dict.fromkeys(_names(spec)) if name)
+    return tuple(named.question(name, namespace) for name in dict.fromkeys(named.names(spec)) if name)
 
 
 def unread(asked: tuple[Ask, ...], answers: Answers) -> str:
@@ -38,60 +75,85 @@ def unread(asked: tuple[Ask, ...], answers: Answers) -> str:
         answer = answers[each]
         if isinstance(answer, Bad) and answer.kind != "absent" and isinstance(each.to, Read):
             detail = answer.text or answer.kind
-            return f"the Application {each.to.ref.name} cannot be read ({detail}): try again"
+            return f"the {each.to.ref.resource.kind} {each.to.ref.name} cannot be read ({detail}): try again"
     return ""
 
 
-def refusals(new: Json, old: Json | None, namespace: str, answers: Answers) -> Iterator[str]:
-    """Of an ApplicationDeployment in this namespace, whatever it holds; all `questions` are answered."""
-    given = new.get("spec")
-    spec, wrong = read(DeploymentSpec, given, "spec")
-    if not isinstance(given, dict):
+class Reviewed(Struct, frozen=True):
+    """A rollout in its namespace, whatever it holds; all `questions` are answered."""
+
+    new: Json
+    old: Json | None
+    namespace: str
+    answers: Answers
+
+
+def refusals(named: Named, given: Reviewed) -> Iterator[str]:
+    tree = given.new.get("spec")
+    spec, wrong = read(named.spec, tree, "spec")
+    if not isinstance(tree, dict):
         yield from wrong or (required("spec"),)
         return
     yield from wrong
-    yield from _chosen(spec)
-    if given.get("rolloutPlan") is None:
+    yield from _chosen(named, spec)
+    if tree.get("rolloutPlan") is None:
         yield required(PLAN)
     yield from plan_refusals(spec.rollout_plan)
-    if questions(new, old, namespace):
-        yield from _found(spec, _application(spec.target_application_name, namespace, answers), namespace, answers)
-    if old is not None:
-        before = _spec(old)
+    if questions(named, given.new, given.old, given.namespace):
+        yield from _found(named, spec, given)
+    if given.old is not None:
+        before = named.read(given.old)
         others = frozenset({COMPONENTS}) if spec.component_list != before.component_list else frozenset[str]()
-        yield from updates.refusals(new, old, is_renamed=_names(spec) != _names(before), others=others)
+        is_renamed = named.names(spec) != named.names(before)
+        yield from updates.refusals(given.new, given.old, is_renamed=is_renamed, others=others)
 
 
-def _chosen(spec: DeploymentSpec) -> Iterator[str]:
-    target, source = _names(spec)
+def _chosen(named: Named, spec: DeploymentSpec | AppRolloutSpec) -> Iterator[str]:
+    target, source = named.names(spec)
     if not target:
-        yield required(TARGET)
+        yield required(named.target)
     elif target == source:
-        yield invalid(SOURCE, source, "must not be the target")
+        yield invalid(named.source, source, "must not be the target")
     if len(spec.component_list) > 1:
         yield invalid(COMPONENTS, list(spec.component_list), "must have one component at most")
 
 
-def _found(spec: DeploymentSpec, target: dict[str, str] | None, namespace: str, answers: Answers) -> Iterator[str]:
-    target_name, source_name = _names(spec)
+def _found(named: Named, spec: DeploymentSpec | AppRolloutSpec, given: Reviewed) -> Iterator[str]:
+    target_name, source_name = named.names(spec)
+    target, source = (_tree(named, each, given) if each else None for each in (target_name, source_name))
+    kind = named.resource.kind
     if target is None and target_name:
-        yield invalid(TARGET, target_name, "there is no such Application: create it first")
-    source = _application(source_name, namespace, answers) if source_name else None
+        yield invalid(named.target, target_name, f"there is no such {kind}: {named.made}")
     if source is None and source_name:
-        yield invalid(SOURCE, source_name, "there is no such Application: name one that is there, or none")
+        yield invalid(named.source, source_name, f"there is no such {kind}: name one that is there, or none")
     if target is None or (source is None and source_name) or len(spec.component_list) > 1:
         return
-    applications = {target_name: target, **({} if source is None else {source_name: source})}
-    yield from _component(spec.component_list, applications)
+    trees = {target_name: target, **({} if source is None else {source_name: source})}
+    if named is BY_SNAPSHOTS and (problem := _unreadable(trees, named)):
+        yield problem
+        return
+    yield from _component(kind, spec.component_list, {name: _types(named, each) for name, each in trees.items()})
 
 
-def _component(chosen: tuple[str, ...], applications: dict[str, dict[str, str]]) -> Iterator[str]:
-    """`applications` are types of components by their names, by the name of the Application."""
+def _unreadable(trees: dict[str, Json], named: Named) -> str:
+    """Of ApplicationRevisions: of one Application, and with something in it."""
+    found = {name: ApplicationSnapshot(Tree(named.resource, tree)) for name, tree in trees.items()}
+    for path, (name, each) in zip((named.target, named.source), found.items(), strict=False):
+        if each.problem:
+            return invalid(path, name, each.problem)
+    applications = [each.application for each in found.values()]
+    if len(set(applications)) > 1:
+        return invalid(named.source, [*found][1], f"is of the Application {applications[1]}, not of {applications[0]}")
+    return ""
+
+
+def _component(kind: str, chosen: tuple[str, ...], applications: dict[str, dict[str, str]]) -> Iterator[str]:
+    """`applications` are types of components by their names, by the name of what they are in."""
     names = " and ".join(applications)
     common = [each for each in next(iter(applications.values())) if all(each in one for one in applications.values())]
     if chosen and chosen[0] not in common:
         lacking = next(name for name, components in applications.items() if chosen[0] not in components)
-        yield invalid(f"{COMPONENTS}[0]", chosen[0], f"is no component of the Application {lacking}")
+        yield invalid(f"{COMPONENTS}[0]", chosen[0], f"is no component of the {kind} {lacking}")
         return
     if not chosen and len(common) != 1:
         shared = f"has the components {', '.join(common)}" if len(applications) == 1 else f"share {', '.join(common)}"
@@ -105,32 +167,26 @@ def _component(chosen: tuple[str, ...], applications: dict[str, dict[str, str]])
         yield invalid(f"{COMPONENTS}[0]", component, f"must be of one type, and is {shown}")
 
 
-def _application(name: str, namespace: str, answers: Answers) -> dict[str, str] | None:
-    """The types of its components by their names; None where it is not there."""
-    answer = answers.known.get(_question(name, namespace))
+def _tree(named: Named, name: str, given: Reviewed) -> Json | None:
+    """None where it is not there; empty where it cannot be read."""
+    answer = given.answers.known.get(named.question(name, given.namespace))
     if not isinstance(answer, Good):
         return None
     try:
         tree: Any = msgspec.json.decode(answer.value)
     except UNREADABLE:
         return {}
-    spec = tree.get("spec") if isinstance(tree, dict) else None
-    components = spec.get("components") if isinstance(spec, dict) else None
-    entries = [each for each in components if isinstance(each, dict)] if isinstance(components, list) else []
-    return {str(each.get("name", "")): str(each.get("type", "")) for each in entries}
+    return tree if isinstance(tree, dict) else {}
 
 
-def _question(name: str, namespace: str) -> Ask:
-    return Ask(Read(Ref(APPLICATIONS, namespace, name)))
+def _types(named: Named, tree: Json) -> dict[str, str]:
+    """The types of its components by their names."""
+    found = Tree(named.resource, tree)
+    application = ApplicationSnapshot(found).described if named is BY_SNAPSHOTS else found
+    return {str(each.get("name", "")): str(each.get("type", "")) for each in components_of(application)}
 
 
-def _spec(deployment: Json) -> DeploymentSpec:
-    return read(DeploymentSpec, deployment.get("spec"), "spec")[0]
-
-
-def _chooses_anew(after: DeploymentSpec, before: DeploymentSpec) -> bool:
-    return (_names(after), after.component_list) != (_names(before), before.component_list)
-
-
-def _names(spec: DeploymentSpec) -> tuple[str, str]:
-    return spec.target_application_name, spec.source_application_name
+def _chooses_anew(
+    named: Named, after: DeploymentSpec | AppRolloutSpec, before: DeploymentSpec | AppRolloutSpec
+) -> bool:
+    return (named.names(after), after.component_list) != (named.names(before), before.component_list)

@@ -16,6 +16,7 @@ from fairlead.contracts.plans.decide.admission import applications, deployments,
 from fairlead.contracts.plans.decide.admission.defaulting import defaulted
 from fairlead.contracts.plans.decide.applications.asking import Unanswered, settled
 from fairlead.contracts.plans.kinds import (
+    APP_ROLLOUTS,
     APPLICATION_DEPLOYMENTS,
     APPLICATIONS,
     CONFIGURATIONS,
@@ -92,17 +93,25 @@ def validate_rollout(seen: ReviewSnapshot, _now: datetime) -> Admit:
 
 def validate_deployment(seen: ReviewSnapshot, _now: datetime) -> Admit | Need:
     """The same of an ApplicationDeployment, whose Applications are read."""
+    return _named(seen, APPLICATION_DEPLOYMENTS, deployments.BY_APPLICATIONS)
+
+
+def validate_app_rollout(seen: ReviewSnapshot, _now: datetime) -> Admit | Need:
+    """The same of an AppRollout, whose ApplicationRevisions are read."""
+    return _named(seen, APP_ROLLOUTS, deployments.BY_SNAPSHOTS)
+
+
+def _named(seen: ReviewSnapshot, resource: Resource, named: deployments.Named) -> Admit | Need:
     given = _objects(seen.review)
     if isinstance(given, Admit) or given.passes:
         return given if isinstance(given, Admit) else ALLOWED
-    namespace = seen.review.namespace
-    asked = deployments.questions(given.new, given.old, namespace)
+    reviewed = deployments.Reviewed(given.new, given.old, seen.review.namespace, seen.answers)
+    asked = deployments.questions(named, given.new, given.old, reviewed.namespace)
     if lacking := seen.answers.lacking(asked):
         return Need(lacking)
     if problem := deployments.unread(asked, seen.answers):
-        return Admit(allowed=False, word="unread", code=503, reason="ServiceUnavailable", message=problem, level="warn")
-    wrong = deployments.refusals(given.new, given.old, namespace, seen.answers)
-    return _judged(APPLICATION_DEPLOYMENTS, seen.review, wrong)
+        return _unread(problem)
+    return _judged(resource, seen.review, deployments.refusals(named, reviewed))
 
 
 def validate_application(seen: ReviewSnapshot, _now: datetime) -> Admit:

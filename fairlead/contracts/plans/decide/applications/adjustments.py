@@ -130,11 +130,11 @@ def _kept(tree: Tree) -> Json:
 def common_component(chosen: Sequence[str], target: Tree, source: Tree | None) -> tuple[str, str]:
     """The component that is rolled (section 2.7), and why there is none."""
     kinds = {str(each.get("name", "")): str(each.get("type", "")) for each in components_of(target)}
-    shown = f"the Application {target.name}"
+    shown = f"the {target.shown}"
     other: dict[str, str] = kinds
     if source is not None:
         other = {str(each.get("name", "")): str(each.get("type", "")) for each in components_of(source)}
-        shown = f"the Applications {target.name} and {source.name}"
+        shown = f"the {target.resource.kind}s {target.name} and {source.name}"
     common = [each for each in kinds if each in other]
     if len(chosen) > 1:
         return "", "componentList names several components, and one is rolled at a time: name one"

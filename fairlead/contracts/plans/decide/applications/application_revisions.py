@@ -5,11 +5,16 @@ The number is stored before its snapshot is made, so that whoever dies in betwee
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 
 from msgspec import Struct
 
-from fairlead.contracts.plans.applications.kinds import ApplicationSpec, LatestConfiguration
+from fairlead.contracts.plans.applications.kinds import (
+    ApplicationSpec,
+    AppRevisionNames,
+    AppRolloutSpec,
+    LatestConfiguration,
+)
 from fairlead.contracts.plans.decide.applications import definitions
 from fairlead.contracts.plans.decide.applications.asking import Flow, list_all, resources
 from fairlead.contracts.plans.decide.applications.built_in import Problem
@@ -20,7 +25,9 @@ from fairlead.contracts.plans.decide.applications.rendering import Rendered, ren
 from fairlead.contracts.plans.decide.applications.seen import FamilySeen
 from fairlead.contracts.plans.decide.applications.trees import Tree, at, mapping
 from fairlead.contracts.plans.decide.applications.writes import created, deleted
+from fairlead.contracts.plans.decide.reading import read
 from fairlead.contracts.plans.kinds import (
+    APP_ROLLOUTS,
     APPLICATION,
     APPLICATION_REVISION_HASH,
     APPLICATION_REVISIONS,
@@ -66,7 +73,8 @@ def snapshot(seen: FamilySeen, spec: ApplicationSpec, recorded: LatestConfigurat
     found = yield from list_all(APPLICATION_REVISIONS, seen.namespace, f"{APPLICATION}={seen.name}")
     kept = sorted((each for each in found if _is_ours(seen, each)), key=lambda each: number_of(each.name))
     if kept and _holds(kept[-1], body, digest):
-        return Snapshot(writes=_surplus(seen, kept), name=kept[-1].name)
+        surplus = yield from _surplus(seen, kept)
+        return Snapshot(writes=surplus, name=kept[-1].name)
     wanted = _numbered(seen, kept, recorded, digest)
     if wanted != recorded:
         return Snapshot(latest=wanted)
@@ -170,7 +178,18 @@ def _is_ours(seen: FamilySeen, revision: Tree) -> bool:
     return (revision.controller or {}).get("uid") == seen.uid and not revision.is_leaving
 
 
-def _surplus(seen: FamilySeen, kept: Sequence[Tree]) -> tuple[AnyWrite, ...]:
-    """P-3: the oldest above the limit; the latest stays."""
+def _surplus(seen: FamilySeen, kept: Sequence[Tree]) -> Flow[tuple[AnyWrite, ...]]:
+    """P-3: the oldest above the limit that no AppRollout names; the latest stays."""
     over = len(kept) - 1 - max(0, seen.settings.application_revision_limit)
-    return tuple(deleted(each, Does.FORGET_REVISION, scope=seen.uid) for each in kept[: max(0, over)])
+    if over <= 0:
+        return ()
+    used = {name for each in (yield from list_all(APP_ROLLOUTS, seen.namespace)) for name in _rolled_names(each)}
+    unused = [each for each in kept[:-1] if each.name not in used]
+    return tuple(deleted(each, Does.FORGET_REVISION, scope=seen.uid) for each in unused[:over])
+
+
+def _rolled_names(rollout: Tree) -> Iterator[str]:
+    spec, _ = read(AppRolloutSpec, rollout.tree.get("spec"), "spec")
+    names, _ = read(AppRevisionNames, rollout.tree.get("status"), "status")
+    yield from (spec.target_app_revision_name, spec.source_app_revision_name)
+    yield from (names.last_target_app_revision, names.last_source_app_revision)

@@ -8,6 +8,7 @@ from datetime import datetime
 from fairlead.contracts.plans.applications.kinds import ComponentStatus, LatestComponentRevision
 from fairlead.contracts.plans.decide.applications.asking import Flow, list_many, outcome
 from fairlead.contracts.plans.decide.applications.foreign_kinds import foreign_kind, left_alone
+from fairlead.contracts.plans.decide.applications.naming import references
 from fairlead.contracts.plans.decide.applications.revisions import (
     ComponentRevision,
     body_of,
@@ -18,7 +19,7 @@ from fairlead.contracts.plans.decide.applications.revisions import (
 from fairlead.contracts.plans.decide.applications.seen import FamilySeen
 from fairlead.contracts.plans.decide.applications.trees import Tree, at, mapping
 from fairlead.contracts.plans.decide.applications.writes import created, deleted, reported
-from fairlead.contracts.plans.kinds import CONFIGURATIONS, ROLLOUT_TRAITS, ROLLOUTS
+from fairlead.contracts.plans.kinds import APP_ROLLOUTS, CONFIGURATIONS, ROLLOUT_TRAITS, ROLLOUTS
 from fairlead.core.act import AnyWrite, Does
 from fairlead.core.ask import Listing
 from fairlead.core.decision import Decision, Hold, Move, Outcome
@@ -96,9 +97,9 @@ def _surplus(seen: FamilySeen, kept: tuple[ComponentRevision, ...]) -> Flow[tupl
     over = len(kept) - max(1, seen.settings.revision_limit)
     if over <= 0:
         return ()
-    kinds = (CONFIGURATIONS, ROLLOUT_TRAITS, ROLLOUTS)
-    configurations, traits, rollouts = yield from list_many(Listing(each, seen.namespace) for each in kinds)
-    used = {*_named(configurations), *_referenced(traits), *_rolled(rollouts)}
+    kinds = (CONFIGURATIONS, ROLLOUT_TRAITS, ROLLOUTS, APP_ROLLOUTS)
+    configurations, traits, rollouts, others = yield from list_many(Listing(each, seen.namespace) for each in kinds)
+    used = {*_named(configurations), *_referenced(traits), *_rolled(rollouts), *_located(others)}
     return tuple(each for each in kept[:-1] if each.name not in used)[:over]
 
 
@@ -122,6 +123,11 @@ def _rolled(rollouts: Iterable[Tree]) -> Iterator[str]:
     paths = ("spec.targetRevisionName", "spec.sourceRevisionName")
     recorded = ("status.lastTargetRevision", "status.LastSourceRevision")
     yield from (str(at(each.tree, path)) for each in rollouts for path in (*paths, *recorded))
+
+
+def _located(rollouts: Iterable[Tree]) -> Iterator[str]:
+    """Workloads of a pair have the names of their revisions; of others the source is named by its revision."""
+    yield from (one.name for each in rollouts for one in references(each))
 
 
 def _entries(found: object) -> list[object]:

@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from hashlib import sha256
 
+from msgspec import Struct
+
 from fairlead.contracts.plans.applications.kinds import LatestConfiguration
 from fairlead.contracts.plans.decide.applications.rendering import Rendered
 from fairlead.contracts.plans.decide.applications.seen import FamilySeen
@@ -66,24 +68,31 @@ def component_writes(
     seen: FamilySeen, parts: Iterable[tuple[Rendered, Tree | None]], *, owners_only: bool = False
 ) -> Iterator[AnyWrite]:
     """Components as the Application describes them, with it among their owners; none of them controls one."""
+    sharing = Sharing(seen.namespace, seen.uid, (seen.as_owner(),))
     for part, live in parts:
-        if live is None:
-            body = {
-                "apiVersion": COMPONENTS.api_version,
-                "kind": COMPONENTS.kind,
-                "metadata": {"name": part.name, "namespace": seen.namespace, "ownerReferences": [seen.as_owner()]},
-                "spec": part.component_spec,
-            }
-            yield created(COMPONENTS, seen.namespace, body, Does.APPLY_OBJECT, scope=seen.uid)
-            continue
-        body = {} if owners_only else _changed(live, part)
-        if not any(each.get("uid") == seen.uid for each in live.owners):
-            body["metadata"] = {"ownerReferences": [*live.owners, seen.as_owner()]}
-        if body:
-            yield patched(live, body, Does.APPLY_OBJECT, ("", f"Component {part.name}"), scope=seen.uid)
+        spec = mapping(live.tree.get("spec")) if owners_only and live is not None else part.component_spec
+        yield from shared(sharing, part.name, spec, live)
 
 
-def _changed(live: Tree, part: Rendered) -> Json:
-    before = mapping(live.tree.get("spec"))
-    change = merge_patch(before, part.component_spec)
-    return {"spec": change} if change else {}
+class Sharing(Struct, frozen=True):
+    """Who writes Components, and for whom."""
+
+    namespace: str
+    scope: str
+    owners: tuple[Json, ...]
+
+
+def shared(sharing: Sharing, name: str, spec: Json, live: Tree | None) -> Iterator[AnyWrite]:
+    """A Component with this spec, and with all of these among its owners."""
+    if live is None:
+        metadata: Json = {"name": name, "namespace": sharing.namespace, "ownerReferences": [*sharing.owners]}
+        new = {"apiVersion": COMPONENTS.api_version, "kind": COMPONENTS.kind, "metadata": metadata, "spec": spec}
+        yield created(COMPONENTS, sharing.namespace, new, Does.APPLY_OBJECT, scope=sharing.scope)
+        return
+    known = {each.get("uid") for each in live.owners}
+    change = merge_patch(mapping(live.tree.get("spec")), spec)
+    body: Json = {"spec": change} if change else {}
+    if added := [each for each in sharing.owners if each.get("uid") not in known]:
+        body["metadata"] = {"ownerReferences": [*live.owners, *added]}
+    if body:
+        yield patched(live, body, Does.APPLY_OBJECT, ("", f"Component {name}"), scope=sharing.scope)

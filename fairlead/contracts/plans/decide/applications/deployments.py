@@ -7,9 +7,8 @@ change of a name is a change of the target or the source, as of any rollout.
 from __future__ import annotations
 
 from fairlead.contracts.plans.applications.kinds import DeploymentNames, DeploymentSpec, StoredObject
-from fairlead.contracts.plans.decide.applications.planned import PlannedSeen
-from fairlead.contracts.plans.decide.applications.trees import mapping
-from fairlead.contracts.plans.decide.reading import read, rollout_status, written
+from fairlead.contracts.plans.decide.applications.planned import PlannedSeen, as_rollout
+from fairlead.contracts.plans.decide.reading import read, rollout_status
 from fairlead.contracts.plans.decide.seen import RolloutObject
 from fairlead.contracts.plans.kinds import (
     APPLICATION_DEPLOYMENTS,
@@ -44,20 +43,11 @@ def is_application(reference: WorkloadReference | None) -> bool:
 def of_deployment(deployment: StoredObject) -> RolloutObject:
     spec, _ = read(DeploymentSpec, deployment.spec, "spec")
     names, _ = read(DeploymentNames, deployment.status, "status")
-    target, sources = _references(spec, names, rollout_status(deployment.status))
-    plan = mapping(mapping(deployment.spec).get("rolloutPlan"))
-    if spec.revert_on_delete:
-        plan = {**plan, "revertOnDelete": True}
-    return RolloutObject(
-        resource=APPLICATION_DEPLOYMENTS,
-        finalizer=DEPLOYMENT_FINALIZER,
-        metadata=deployment.metadata,
-        spec={
-            "targetRef": written(target),
-            "sourceRef": [written(each) for each in sources],
-            "rolloutPlan": plan,
-        },
-        status=deployment.status,
+    return as_rollout(
+        deployment,
+        (APPLICATION_DEPLOYMENTS, DEPLOYMENT_FINALIZER),
+        _references(spec, names, rollout_status(deployment.status)),
+        reverts=spec.revert_on_delete,
         configurations=frozenset(filter(None, (names.target_app_config, names.source_app_config))),
         source_application=names.last_source_application_name,
     )

@@ -8,6 +8,7 @@ from msgspec import Struct
 
 from fairlead.contracts.plans.decide.applications.trees import Tree, at, mapping
 from fairlead.contracts.plans.kinds import (
+    APP_ROLLOUTS,
     APPLICATION_DEPLOYMENTS,
     DELETING,
     FAILED,
@@ -20,7 +21,7 @@ from fairlead.contracts.plans.kinds import (
     WorkloadReference,
 )
 
-ROLLOUT_KINDS = (ROLLOUT_TRAITS, APPLICATION_DEPLOYMENTS, ROLLOUTS)
+ROLLOUT_KINDS = (ROLLOUT_TRAITS, APPLICATION_DEPLOYMENTS, ROLLOUTS, APP_ROLLOUTS)
 """Whatever holds a plan and claims workloads."""
 _CLAIMING = {(each.group, each.kind) for each in ROLLOUT_KINDS}
 _ONE = ("spec.targetRef", "status.lastTargetRef")

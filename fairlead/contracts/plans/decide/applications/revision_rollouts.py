@@ -7,10 +7,8 @@ a name is a change of the target or the source, as of any rollout.
 from __future__ import annotations
 
 from fairlead.contracts.plans.applications.kinds import RevisionNames, RolloutSpec, StoredObject
-from fairlead.contracts.plans.decide.applications.planned import PlannedSeen
-from fairlead.contracts.plans.decide.applications.trees import mapping
-from fairlead.contracts.plans.decide.component_revisions import is_revision
-from fairlead.contracts.plans.decide.reading import read, rollout_status, written
+from fairlead.contracts.plans.decide.applications.planned import PlannedSeen, as_rollout
+from fairlead.contracts.plans.decide.reading import read, rollout_status
 from fairlead.contracts.plans.decide.seen import RolloutObject
 from fairlead.contracts.plans.kinds import (
     CONFIGURATIONS,
@@ -39,26 +37,14 @@ class RolloutSeen(PlannedSeen, frozen=True, kw_only=True):
 def of_rollout(rollout: StoredObject) -> RolloutObject:
     spec, _ = read(RolloutSpec, rollout.spec, "spec")
     names, _ = read(RevisionNames, rollout.status, "status")
-    target, sources = _references(spec, names, rollout_status(rollout.status))
     owners = rollout.metadata.owner_references
-    return RolloutObject(
-        resource=ROLLOUTS,
-        finalizer=ROLLOUT_FINALIZER,
-        metadata=rollout.metadata,
-        spec={
-            "targetRef": written(target),
-            "sourceRef": [written(each) for each in sources],
-            "rolloutPlan": mapping(rollout.spec).get("rolloutPlan"),
-        },
-        status=rollout.status,
+    return as_rollout(
+        rollout,
+        (ROLLOUTS, ROLLOUT_FINALIZER),
+        _references(spec, names, rollout_status(rollout.status)),
         configurations=frozenset(each.name for each in owners if each.kind == CONFIGURATIONS.kind),
         first_state=LOCATING,
     )
-
-
-def is_located(status: RolloutStatus) -> bool:
-    """Whether the workloads of the revisions are known."""
-    return status.last_target_ref is not None and not is_revision(status.last_target_ref)
 
 
 def source_of(spec: RolloutSpec, names: RevisionNames) -> str:

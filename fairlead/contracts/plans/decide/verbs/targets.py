@@ -13,6 +13,7 @@ from fairlead.contracts.plans.decide.reading import read, rollout_plan, rollout_
 from fairlead.contracts.plans.kinds import (
     ABANDONED,
     ACTION,
+    APP_ROLLOUTS,
     APPLICATION_DEPLOYMENTS,
     DELETING,
     FAILING,
@@ -29,7 +30,7 @@ from fairlead.core.field_managers import ManagedFields, manifest_managers
 from fairlead.core.verb import Absent, Refused, Tree, VerbRequest, VerbWrite
 from kubeloop.objects.meta import Ref, Resource
 
-RESOURCES = (ROLLOUT_TRAITS, APPLICATION_DEPLOYMENTS, ROLLOUTS)
+RESOURCES = (ROLLOUT_TRAITS, APPLICATION_DEPLOYMENTS, ROLLOUTS, APP_ROLLOUTS)
 """In the order in which a name is looked for."""
 PLAN = ("spec", "rolloutPlan")
 GIVING_UP = frozenset({FAILING, ABANDONED, DELETING})

@@ -15,7 +15,14 @@ from fairlead.contracts.plans.decide.verbs.gates import shown as gate_lines
 from fairlead.contracts.plans.decide.verbs.targets import Target, target_named
 from fairlead.contracts.plans.decide.workloads.kind_table import kind_of
 from fairlead.contracts.plans.decide.workloads.live import Kind, Style
-from fairlead.contracts.plans.kinds import ABANDONED, ROLLOUT_TRAITS, ROLLOUTS, SUCCEEDED, WorkloadReference
+from fairlead.contracts.plans.kinds import (
+    ABANDONED,
+    APP_ROLLOUTS,
+    ROLLOUT_TRAITS,
+    ROLLOUTS,
+    SUCCEEDED,
+    WorkloadReference,
+)
 from fairlead.contracts.plans.verb_options import FULL, TO_SOURCE
 from fairlead.core.ask import Answers, Ask, Bad, Need, Read
 from fairlead.core.verb import Nothing, Refused, Tree, VerbAnswer, VerbPlan, VerbRequest, follow
@@ -23,6 +30,7 @@ from kubeloop.objects.meta import Ref
 
 APPLICATIONS = ("targetApplicationName", "sourceApplicationName")
 REVISIONS = ("targetRevisionName", "sourceRevisionName")
+SNAPSHOTS = ("targetAppRevisionName", "sourceAppRevisionName")
 
 
 class Exchange(Struct, frozen=True):
@@ -49,8 +57,10 @@ def undo(request: VerbRequest, answers: Answers, _: datetime) -> VerbAnswer | Ne
             found: Exchange | Refused | Need = _workloads(target, request, answers)
         case resource if resource == ROLLOUTS:
             found = _revisions(target)
+        case resource if resource == APP_ROLLOUTS:
+            found = _named(target, SNAPSHOTS, "ApplicationRevision")
         case _:
-            found = _applications(target)
+            found = _named(target, APPLICATIONS, "Application")
     return _planned(target, found, request) if isinstance(found, Exchange) else found
 
 
@@ -177,12 +187,12 @@ def _references(target: Target) -> dict[WorkloadReference, Tree]:
     return {read(WorkloadReference, each, "")[0]: each for each in trees if isinstance(each, dict)}
 
 
-def _applications(target: Target) -> Exchange | Refused:
-    ours, theirs = (str(target.tree.get(name) or "") for name in APPLICATIONS)
+def _named(target: Target, fields: tuple[str, str], kind: str) -> Exchange | Refused:
+    ours, theirs = (str(target.tree.get(name) or "") for name in fields)
     if not theirs:
         return Refused(f"{target.name} deploys its first application and has no source to go back to")
-    lines = (f"spec.{APPLICATIONS[0]}: {ours} -> {theirs}", f"spec.{APPLICATIONS[1]}: {theirs} -> {ours}")
-    return Exchange(f"the Application {theirs}", dict(zip(APPLICATIONS, (theirs, ours), strict=True)), lines)
+    lines = (f"spec.{fields[0]}: {ours} -> {theirs}", f"spec.{fields[1]}: {theirs} -> {ours}")
+    return Exchange(f"the {kind} {theirs}", dict(zip(fields, (theirs, ours), strict=True)), lines)
 
 
 def _revisions(target: Target) -> Exchange | Refused:

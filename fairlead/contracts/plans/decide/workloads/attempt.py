@@ -22,6 +22,8 @@ class Owner(Struct, frozen=True):
     namespace_uid: str
     yielding: frozenset[str] = frozenset()
     """Names of ApplicationConfigurations that stop controlling what this rollout claims."""
+    takes_over: bool = False
+    """Whether all of them do: it brings its target itself."""
 
 
 class Source(Struct, frozen=True):

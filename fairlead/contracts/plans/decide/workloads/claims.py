@@ -87,10 +87,10 @@ def _is_claim(reference: Json, owner: Owner) -> bool:
 
 
 def _is_yielding(reference: Json, owner: Owner) -> bool:
-    """T-3: a configuration whose component is rolled gives up its control when the workload is claimed."""
+    """T-3 and C-2: a configuration whose component is rolled gives up its control when the workload is claimed."""
     kind = (str(reference.get("apiVersion", "")).rpartition("/")[0], reference.get("kind"))
-    is_configuration = kind == (CORE_GROUP, CONFIGURATIONS.kind)
-    return is_configuration and reference.get("controller") is True and reference.get("name") in owner.yielding
+    is_meant = owner.takes_over or reference.get("name") in owner.yielding
+    return is_meant and kind == (CORE_GROUP, CONFIGURATIONS.kind) and reference.get("controller") is True
 
 
 def _is_guard(reference: Json, owner: Owner) -> bool:

@@ -13,8 +13,8 @@ from msgspec import Raw
 from fairlead.contracts.plans.decide.admission.reviews import ReviewSnapshot, default_rollout, validate_deployment
 from fairlead.contracts.plans.kinds import APPLICATIONS, Json
 from fairlead.core.ask import Answer, Answers, Ask, Bad, Good, Need, Read
-from fairlead.core.decision import Admit
-from kubeloop.objects.meta import Ref
+from fairlead.core.decision import Admit, Judge
+from kubeloop.objects.meta import Ref, Resource
 from kubeloop.objects.review import Review
 from tests.contracts.plans.decide.admission.test_updates import ROLLING
 from tests.contracts.plans.decide.admission.test_validation import NOON, PLAN
@@ -51,21 +51,27 @@ def a_review(new: Any, old: Any = None) -> Review:
     )
 
 
-def judged(new: Any, old: Any = None, there: Json | None = None) -> tuple[Admit, set[str]]:
-    """The answer, and the names of the Applications that were read for it."""
+def judged(
+    new: Any,
+    old: Any = None,
+    there: Json | None = None,
+    judge: Judge[ReviewSnapshot] = validate_deployment,
+    resource: Resource = APPLICATIONS,
+) -> tuple[Admit, set[str]]:
+    """The answer, and the names of what was read for it."""
     review, known = a_review(new, old), dict[Any, Answer]()
-    answer = validate_deployment(ReviewSnapshot(review), NOON)
+    answer = judge(ReviewSnapshot(review), NOON)
     if isinstance(answer, Need):
         for question in answer.stages[0]:
             assert isinstance(question, Ask)
             assert isinstance(question.to, Read)
-            assert question.to.ref == Ref(APPLICATIONS, "ns", question.to.ref.name)
+            assert question.to.ref == Ref(resource, "ns", question.to.ref.name)
             found = (BOTH if there is None else there).get(question.to.ref.name)
             if isinstance(found, Bad):
                 known[question] = found
             else:
                 known[question] = Bad("absent") if found is None else Good(msgspec.json.encode(found))
-        answer = validate_deployment(ReviewSnapshot(review, Answers(known)), NOON)
+        answer = judge(ReviewSnapshot(review, Answers(known)), NOON)
     assert isinstance(answer, Admit)
     return answer, {question.to.ref.name for question in known}
 

@@ -17,12 +17,14 @@ import msgspec
 from fairlead.contracts.plans.applications.kinds import StoredObject
 from fairlead.contracts.plans.decide import trait_round
 from fairlead.contracts.plans.decide.applications import (
+    app_rollout_pass,
     application_pass,
     component_pass,
     configuration_pass,
     deployment_pass,
     revision_pass,
 )
+from fairlead.contracts.plans.decide.applications.app_rollouts import AppRolloutSeen, of_app_rollout
 from fairlead.contracts.plans.decide.applications.conflicts import selects
 from fairlead.contracts.plans.decide.applications.deployments import DeploymentSeen, of_deployment
 from fairlead.contracts.plans.decide.applications.foreign_kinds import DEFINITIONS
@@ -30,6 +32,7 @@ from fairlead.contracts.plans.decide.applications.revision_rollouts import Rollo
 from fairlead.contracts.plans.decide.applications.seen import FamilySeen
 from fairlead.contracts.plans.decide.seen import LiveObject, RolloutObject, TraitSeen, of_trait
 from fairlead.contracts.plans.kinds import (
+    APP_ROLLOUTS,
     APPLICATION_DEPLOYMENTS,
     APPLICATION_REVISIONS,
     APPLICATIONS,
@@ -66,6 +69,7 @@ SERVED = (
     TRAIT_DEFINITIONS,
     ROLLOUT_TRAITS,
     ROLLOUTS,
+    APP_ROLLOUTS,
     CONTROLLER_REVISIONS,
     DEPLOYMENTS,
     STATEFULSETS,
@@ -74,6 +78,8 @@ SERVED = (
     SERVICES,
     AUTOSCALERS,
 )
+RUN = (APPLICATIONS, COMPONENTS, CONFIGURATIONS, ROLLOUT_TRAITS, APPLICATION_DEPLOYMENTS, ROLLOUTS, APP_ROLLOUTS)
+"""Kinds with a controller, in the order of their passes."""
 
 
 class Died(Exception):
@@ -189,7 +195,7 @@ class World:
 
     def round(self) -> None:
         """One pass over every object."""
-        for resource in (APPLICATIONS, COMPONENTS, CONFIGURATIONS, ROLLOUT_TRAITS, APPLICATION_DEPLOYMENTS, ROLLOUTS):
+        for resource in RUN:
             for name in self.names(resource):
                 if self.has(resource, name):
                     self.run(resource, name)
@@ -222,6 +228,9 @@ class World:
         if resource == ROLLOUTS:
             seen_trait = self._trait_seen(of_rollout(stored), answers)
             return revision_pass.decide(RolloutSeen(object=stored, trait=seen_trait), self.now)
+        if resource == APP_ROLLOUTS:
+            seen_trait = self._trait_seen(of_app_rollout(stored), answers)
+            return app_rollout_pass.decide(AppRolloutSeen(object=stored, trait=seen_trait), self.now)
         seen = FamilySeen(resource=resource, object=stored, settings=self.settings, answers=answers)
         passes: dict[Resource, Callable[[FamilySeen, datetime], Outcome]] = {
             APPLICATIONS: application_pass.decide,

@@ -30,7 +30,7 @@ from kubeloop.objects.meta import Ref
 from tests.contracts.plans.decide.cluster import Cluster, a_clone_set, a_pair
 from tests.contracts.plans.decide.workloads.objects import merged
 
-DEPLOYMENT = {
+DEPLOYMENT: Json = {
     "metadata": {"name": "r", "namespace": "ns", "uid": "u", "resourceVersion": "7", "generation": 1},
     "spec": {"targetApplicationName": "new", "sourceApplicationName": "old", "rolloutPlan": {"batchPartition": 0}},
     "status": {"rollingState": "rollingInBatches", "effectiveBatches": [1, 1], "targetGeneration": "x"},
@@ -40,9 +40,17 @@ DEPLOYMENT = {
 class Asked:
     """Who reads the rollout of a cluster, its workloads and its Events."""
 
-    def __init__(self, cluster: Cluster | None, *, application: Json | None = None, events: tuple[Json, ...] = ()):
+    def __init__(
+        self,
+        cluster: Cluster | None,
+        *,
+        application: Json | None = None,
+        kind: str = "ApplicationDeployment",
+        events: tuple[Json, ...] = (),
+    ):
         self.cluster = cluster
         self.application = application
+        self.kind = kind
         self.events = events
 
     def __call__(self, decide: VerbDecide, name: str = "r", noun: str = "", **options: str) -> VerbAnswer:
@@ -69,8 +77,8 @@ class Asked:
 
     def _read(self, ref: Ref) -> Json | None:
         kind, cluster = ref.resource.kind, self.cluster
-        if kind == "ApplicationDeployment":
-            return self.application
+        if kind in ("ApplicationDeployment", "AppRollout"):
+            return self.application if kind == self.kind else None
         if cluster is None or (kind == "RolloutTrait" and ref.name != "r"):
             return None
         if kind == "RolloutTrait":
@@ -395,6 +403,21 @@ def test_application_deployments_have_the_same_verbs() -> None:
         "targetApplicationName": "old",
         "sourceApplicationName": "new",
     }
+
+
+def test_app_rollouts_have_the_same_verbs() -> None:
+    names = {"targetAppRevisionName": "shop-v2", "sourceAppRevisionName": "shop-v1"}
+    spec = {"rolloutPlan": DEPLOYMENT["spec"]["rolloutPlan"], **names}
+    ask = Asked(None, application={**DEPLOYMENT, "spec": spec}, kind="AppRollout")
+
+    assert planned(ask(promote)).writes[0].patch["spec"] == {"rolloutPlan": {"batchPartition": 1}}
+    back = planned(ask(undo))
+    assert back.writes[0].ref.resource.kind == "AppRollout"
+    assert back.writes[0].patch["spec"] == {"targetAppRevisionName": "shop-v1", "sourceAppRevisionName": "shop-v2"}
+    assert "goes back to the ApplicationRevision shop-v1 in its batches" in back.said
+
+    first = Asked(None, application={**DEPLOYMENT, "spec": {**spec, "sourceAppRevisionName": ""}}, kind="AppRollout")
+    assert "has no source to go back to" in refused(first(undo))
 
 
 def test_one_of_two_of_the_same_name_is_chosen_by_its_noun() -> None:

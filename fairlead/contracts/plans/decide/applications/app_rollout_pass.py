@@ -1,0 +1,52 @@
+"""A pass over an AppRollout (section 3.21): that of any rollout, with its ApplicationRevisions around it.
+
+Its target is made before the plan is verified; the source stays without pods after a success.
+"""
+
+from __future__ import annotations
+
+from datetime import datetime
+
+from msgspec import Struct
+
+from fairlead.contracts.plans.applications.kinds import AppRolloutSpec
+from fairlead.contracts.plans.decide.applications import locating_pass
+from fairlead.contracts.plans.decide.applications.app_locating import located
+from fairlead.contracts.plans.decide.applications.app_rollouts import AppRolloutSeen, begun, is_recorded, names_tree
+from fairlead.contracts.plans.decide.applications.asking import Flow
+from fairlead.contracts.plans.decide.applications.revision_workloads import Located
+from fairlead.contracts.plans.decide.reading import read
+from fairlead.contracts.plans.decide.turns import Pass, Turn
+from fairlead.contracts.plans.kinds import Json
+from fairlead.core.act import AnyWrite
+from fairlead.core.decision import Outcome
+
+
+def decide(seen: AppRolloutSeen, now: datetime) -> Outcome:
+    return locating_pass.decide(seen, now, _Snapshots)
+
+
+class _Snapshots(Struct, frozen=True):
+    """What is around the plan."""
+
+    seen: AppRolloutSeen
+
+    def wrong(self) -> tuple[str, ...]:
+        return read(AppRolloutSpec, self.seen.object.spec, "spec")[1]
+
+    def is_recorded(self) -> bool:
+        return is_recorded(self.seen.spec, self.seen.names)
+
+    def begun(self) -> Json:
+        return names_tree(begun(self.seen.spec))
+
+    def recorded(self) -> Json:
+        return names_tree(self.seen.names)
+
+    def located(self) -> Flow[Located]:
+        return located(self.seen)
+
+    def closed(self, _given: Pass, _turn: Turn) -> Flow[tuple[AnyWrite, ...]]:
+        """B-4: nothing but the workloads was touched."""
+        yield from ()
+        return ()

@@ -1,0 +1,249 @@
+"""Making the workload of a component revision for a rollout (C-1 and C-2): as it is described, with no pod yet.
+
+What was done already is read from the objects themselves, so that whoever comes after a crash goes on from there.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import TypeAlias
+
+from msgspec import Struct
+
+from fairlead.contracts.plans.applications.kinds import ConfigurationStatus
+from fairlead.contracts.plans.decide.applications.asking import Flow, list_all, read_all, resources
+from fairlead.contracts.plans.decide.applications.emission import (
+    change_of,
+    fitting,
+    frozen_values,
+    managed_paths,
+    new_body,
+    starting_values,
+    with_pod_labels,
+    with_revision_selected,
+    workload_labels,
+)
+from fairlead.contracts.plans.decide.applications.handover import Pending, Refused, Writing
+from fairlead.contracts.plans.decide.applications.naming import claimant
+from fairlead.contracts.plans.decide.applications.planned import PlannedSeen
+from fairlead.contracts.plans.decide.applications.revision_rollouts import revision_reference
+from fairlead.contracts.plans.decide.applications.revisions import ComponentRevision, workload_reference
+from fairlead.contracts.plans.decide.applications.trees import Tree, at, mapping, texts
+from fairlead.contracts.plans.decide.applications.writes import created, patched
+from fairlead.contracts.plans.decide.facts import workloads_of
+from fairlead.contracts.plans.decide.reading import read
+from fairlead.contracts.plans.decide.workloads.kind_table import kind_of, unsupported
+from fairlead.contracts.plans.decide.workloads.live import Kind, Style
+from fairlead.contracts.plans.kinds import (
+    APPLICATION,
+    COMPONENT,
+    COMPONENT_REVISION,
+    CONFIGURATIONS,
+    INACTIVE,
+    WORKLOAD_TYPE,
+    Json,
+    WorkloadReference,
+)
+from fairlead.core.act import AnyWrite, Does
+from kubeloop.objects.meta import Ref, Resource
+
+
+class Found(Struct, frozen=True):
+    """The target is there: what is rolled, and from where."""
+
+    target: WorkloadReference
+    sources: tuple[WorkloadReference, ...]
+
+
+Located: TypeAlias = Pending | Refused | Writing | Found
+
+
+class Making(Struct, frozen=True):
+    """A target to be made."""
+
+    seen: PlannedSeen
+    revision: ComponentRevision
+    resource: Resource
+    kind: Kind
+    source: str
+    """The component revision to come from; empty for none."""
+    owners: tuple[Json, ...] = ()
+    """They become owners of the workload that do not control it."""
+    application: str = ""
+
+    @property
+    def is_paired(self) -> bool:
+        return self.kind.style is Style.PAIR
+
+    @property
+    def component(self) -> str:
+        return self.revision.component
+
+    def instances(self, revision: str) -> tuple[Ref, ...]:
+        """T-2: where the workload of a revision may be; a configuration may have made it under the component's name."""
+        names = (revision, self.component) if self.is_paired else (self.component,)
+        return tuple(Ref(self.resource, self.seen.namespace, each) for each in dict.fromkeys(names))
+
+    def instance(self, revision: str, found: Iterable[Tree | None]) -> Tree | None:
+        """Which of these it is."""
+        live = [each for each in found if each is not None]
+        named = next((each for each in live if each.name == revision or not self.is_paired), None)
+        return named or next((each for each in live if _is_of(each, self.component, revision)), None)
+
+
+def _is_of(live: Tree, component: str, revision: str) -> bool:
+    return (live.labels.get(COMPONENT), live.labels.get(COMPONENT_REVISION)) == (component, revision)
+
+
+class Target(Struct, frozen=True):
+    """What is made, and what there is of it."""
+
+    making: Making
+    live: Tree | None
+    sources: tuple[Tree, ...]
+
+    @property
+    def reference(self) -> WorkloadReference:
+        described = workload_reference(self.making.revision)
+        return described if self.live is None else self.live.reference
+
+
+def kind_for(revision: ComponentRevision, other: ComponentRevision | None) -> Flow[tuple[Resource, Kind] | Refused]:
+    """How workloads of the revision are rolled; `other` is the one to come from, and must be alike."""
+    reference = workload_reference(revision)
+    kind = kind_of(reference, {})
+    served = yield from resources((reference,))
+    resource = served.get((reference.api_version, reference.kind))
+    if not isinstance(kind, Kind) or resource is None:
+        return Refused(kind if isinstance(kind, str) else unsupported(reference))
+    if other is not None:
+        source = workload_reference(other)
+        if (source.group, source.kind) != (reference.group, reference.kind):
+            return Refused(
+                f"the revision {revision.name} is a {reference.kind} and {other.name} a {source.kind}: "
+                "they must be alike"
+            )
+    return resource, kind
+
+
+def unfit(revision: ComponentRevision, gives: str) -> str:
+    """Why nothing can be made of the revision for a rollout of this kind; empty where it can."""
+    if not revision.workload.get("apiVersion") or not revision.workload.get("kind"):
+        return f"the revision {revision.name} holds no workload with apiVersion and kind"
+    lacking = [each.name for each in revision.read.parameters if each.required]
+    if lacking:
+        return f"the revision {revision.name} requires the parameter {lacking[0]}, and {gives} gives none"
+    return ""
+
+
+def target_of(making: Making) -> Flow[Target | Refused]:
+    """Refused where a configuration runs the component besides: pods of neither side would stay."""
+    wanted = making.instances(making.revision.name)
+    sources = making.instances(making.source) if making.source and making.is_paired else ()
+    found = yield from read_all((*wanted, *sources))
+    live = making.instance(making.revision.name, found[: len(wanted)])
+    source = making.instance(making.source, found[len(wanted) :]) if sources else None
+    is_other = source is not None and (live is None or source.name != live.name)
+    target = Target(making, live, (source,) if source is not None and is_other and _counts(making, source) else ())
+    problem = yield from _beside(target)
+    return Refused(problem) if problem else target
+
+
+def _counts(making: Making, source: Tree) -> bool:
+    """A source without pods is none where nothing was left in the middle: what was rolled is scaled from then on."""
+    is_empty = at(source.tree, "spec.replicas") == 0 and making.seen.trait.rollout.read_status.carried is None
+    return not source.is_leaving and not is_empty
+
+
+def _beside(target: Target) -> Flow[str]:
+    """C-6: the configuration that runs the component in a workload which this rollout would leave alone."""
+    making = target.making
+    rollout = making.seen.trait.rollout
+    known = (target.reference, *(each.reference for each in target.sources), *workloads_of(rollout).all)
+    configurations = yield from list_all(CONFIGURATIONS, making.seen.namespace)
+    running = [
+        (each, one.workload_ref)
+        for each in configurations
+        if each.annotations.get(INACTIVE) != "true" and not each.is_leaving
+        for one in read(ConfigurationStatus, each.tree.get("status"), "status")[0].workloads
+        if one.component_name == making.component and one.workload_ref.names_same(_named(making, one.workload_ref))
+        if not any(one.workload_ref.names_same(other) for other in known)
+    ]
+    trees = yield from read_all(Ref(making.resource, making.seen.namespace, ref.name) for _, ref in running)
+    for (configuration, _), tree in zip(running, trees, strict=True):
+        if tree is not None and not tree.is_leaving and at(tree.tree, "spec.replicas") != 0:
+            revision = tree.labels.get(COMPONENT_REVISION) or "another revision"
+            return (
+                f"the {configuration.shown} runs the component {making.component} as the {tree.shown} of {revision}, "
+                "which is neither target nor source: name its revision as the source"
+            )
+    return ""
+
+
+def _named(making: Making, reference: WorkloadReference) -> WorkloadReference:
+    """An object of the kind under that name."""
+    return WorkloadReference(making.resource.api_version, making.resource.kind, reference.name)
+
+
+def made(target: Target) -> Located:
+    """The next writes; what is rolled once there are none."""
+    making = target.making
+    emitted = _emitted(target)
+    if not isinstance(emitted, tuple):
+        return emitted
+    if emitted:
+        return Writing(emitted)
+    if making.is_paired:
+        return Found(target.reference, tuple(each.reference for each in target.sources))
+    return Found(target.reference, (revision_reference(making.source),) if making.source else ())
+
+
+def _emitted(target: Target) -> tuple[AnyWrite, ...] | Pending | Refused:
+    making, live = target.making, target.live
+    scope = making.seen.uid
+    if live is None:
+        desired = _desired(target)
+        if making.is_paired:
+            desired = with_revision_selected(desired, making.revision.name)
+        body = new_body(desired, starting_values(making.kind), with_owners(making.owners, ()))
+        return (created(making.resource, making.seen.namespace, body, Does.APPLY_OBJECT, scope=scope),)
+    if live.is_leaving:
+        return Pending(f"waiting for the {live.shown} to be gone: it is being deleted")
+    if claimant(live.owners) is not None:
+        return ()  # verification says whose it is
+    if live.labels.get(COMPONENT) != making.component:
+        return Refused(
+            f"the {live.shown} is there already, and is not of the component {making.component}: delete it, "
+            "or rename the component"
+        )
+    size = at(live.tree, "spec.replicas")
+    body = change_of(
+        live,
+        fitting(_desired(target), live.tree),
+        with_owners(making.owners, live.owners),
+        untouched=managed_paths(making.kind),
+        frozen=frozen_values(making.kind, size if isinstance(size, int) else 1),
+    )
+    said = (live.labels.get(COMPONENT_REVISION, ""), making.revision.name)
+    return (patched(live, body, Does.APPLY_OBJECT, said, scope=scope),) if body else ()
+
+
+def _desired(target: Target) -> Json:
+    making = target.making
+    tree = with_pod_labels(making.revision.workload, making.component, making.revision.name)
+    own = mapping(tree.get("metadata"))
+    application = making.application or (target.live.labels.get(APPLICATION) if target.live is not None else "")
+    labels = {
+        **texts(own.get("labels")),
+        **({APPLICATION: application} if application else {}),
+        **workload_labels(making.component, making.revision.name, WORKLOAD_TYPE),
+    }
+    named = {"name": target.reference.name, "namespace": making.seen.namespace, "labels": labels}
+    return {**tree, "metadata": {**own, **named}}
+
+
+def with_owners(added: Iterable[Json], owners: Iterable[Json]) -> tuple[Json, ...]:
+    """C-4: with owners none of which controls the workload."""
+    kept = tuple(owners)
+    known = {each.get("uid") for each in kept}
+    return (*kept, *({**each, "controller": False} for each in added if each.get("uid") not in known))

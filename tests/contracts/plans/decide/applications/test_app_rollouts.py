@@ -1,0 +1,415 @@
+"""AppRollouts (B-1 to B-4): from one ApplicationRevision to another, and back."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from fairlead.contracts.plans.kinds import (
+    APP_ROLLOUTS,
+    APPLICATION_REVISIONS,
+    APPLICATIONS,
+    CLONE_SETS,
+    COMPONENTS,
+    CONFIGURATIONS,
+    Json,
+)
+from fairlead.contracts.plans.settings import PlanSettings
+from kubeloop.objects.apps import CONTROLLER_REVISIONS, DEPLOYMENTS
+from tests.contracts.plans.decide.applications.world import World, an_application, component, lived, outside
+from tests.contracts.plans.decide.test_reading import ODD
+
+PLAN: Json = {"rolloutBatches": [{"replicas": 1}, {}]}
+KEPT = {"app.oam.dev/revision-only": "true"}
+
+
+def kept(*images: str, kind: str = "webservice", settings: PlanSettings | None = None) -> World:
+    """The Application `shop`, kept as a revision for each of these images of its component `web`."""
+    world = World(settings)
+    for image in images:
+        revised(world, component(image, kind=kind))
+    return world
+
+
+def revised(world: World, *components: Json, name: str = "shop") -> None:
+    world.apply(APPLICATIONS, name, an_application(*components), annotations=KEPT)
+    world.play()
+
+
+def running(size: int = 3, kind: str = "webservice") -> World:
+    """`shop-v1` with its pods, brought by the AppRollout `r`, and `shop-v2` of which nothing is there."""
+    world = kept("web:1", kind=kind)
+    rolled(world, "shop-v1", plan={"targetSize": size})
+    world.play()
+    revised(world, component("web:2", kind=kind))
+    return world
+
+
+def rolled(world: World, target: str, source: str = "", plan: Json | None = None, **more: Any) -> None:
+    spec = {"targetAppRevisionName": target, "sourceAppRevisionName": source, "rolloutPlan": plan or PLAN, **more}
+    world.apply(APP_ROLLOUTS, "r", {key: value for key, value in spec.items() if value != ""})
+
+
+def state(world: World) -> str:
+    found: str = world.status(APP_ROLLOUTS, "r").get("rollingState", "")
+    return found
+
+
+def sizes(world: World) -> dict[str, int]:
+    return {each: world.size(each) for each in world.names(DEPLOYMENTS)}
+
+
+def until(world: World, wanted: str, batch: str = "", most: int = 200) -> None:
+    for _ in range(most):
+        status = world.status(APP_ROLLOUTS, "r")
+        if status.get("rollingState") == wanted and batch in ("", status.get("batchRollingState")):
+            return
+        world.round()
+        world.settle()
+    raise AssertionError(f"never came to {wanted}: {world.status(APP_ROLLOUTS, 'r')}")
+
+
+def gated(world: World, **plan: Any) -> None:
+    rolled(world, "shop-v2", "shop-v1", plan={**PLAN, "batchPartition": 0, **plan})
+    until(world, "rollingInBatches", "batchReady")
+    assert sizes(world) == {"web-v1": 2, "web-v2": 1}
+
+
+def test_the_first_revision_is_made_without_pods_and_scaled() -> None:
+    world = kept("web:1")
+    assert world.names(COMPONENTS) == world.names(DEPLOYMENTS) == []
+    rolled(world, "shop-v1", plan={"targetSize": 2})
+    until(world, "verifyingSpec")
+
+    made = world.get(DEPLOYMENTS, "web-v1")
+    assert (made["spec"]["replicas"], made["spec"]["paused"]) == (0, True)
+    labels = made["metadata"]["labels"]
+    assert (labels["app.oam.dev/component"], labels["app.oam.dev/revision"]) == ("web", "web-v1")
+    assert labels["app.oam.dev/name"] == "shop"
+    assert world.owners(DEPLOYMENTS, "web-v1") == world.owners(COMPONENTS, "web") == ["shop"]
+    assert world.controller(DEPLOYMENTS, "web-v1") == ""
+
+    world.play()
+
+    assert (state(world), sizes(world)) == ("rolloutSucceed", {"web-v1": 2})
+    assert world.controller(DEPLOYMENTS, "web-v1") == ""
+    assert world.names(CONFIGURATIONS) == []
+
+
+def test_a_revision_follows_another_whose_workload_stays_without_pods() -> None:
+    world = running()
+    seen: list[dict[str, int]] = []
+    states: list[str] = []
+    world.watchers.append(lambda each: seen.append(sizes(each)))
+    world.watchers.append(lambda each: states.append(state(each)))
+    rolled(world, "shop-v2", "shop-v1")
+    world.play()
+
+    assert (state(world), sizes(world)) == ("rolloutSucceed", {"web-v1": 0, "web-v2": 3})
+    assert all(sum(each.values()) >= 3 for each in seen)
+    assert list(dict.fromkeys(states))[:3] == ["locatingTargetApp", "verifyingSpec", "initializing"]
+    status = world.status(APP_ROLLOUTS, "r")
+    assert (status["lastTargetAppRevision"], status["LastSourceAppRevision"]) == ("shop-v2", "shop-v1")
+
+
+def test_the_way_back_makes_no_new_component_revision() -> None:
+    world = running()
+    rolled(world, "shop-v2", "shop-v1")
+    world.play()
+    rolled(world, "shop-v1", "shop-v2")
+    world.play()
+
+    assert (state(world), sizes(world)) == ("rolloutSucceed", {"web-v1": 3, "web-v2": 0})
+    assert world.names(CONTROLLER_REVISIONS) == ["web-v1", "web-v2"]
+
+
+def test_a_turn_round_in_the_middle_brings_the_old_pods_back() -> None:
+    world = running()
+    gated(world)
+    seen: list[int] = []
+    states: list[str] = []
+    world.watchers.append(lambda each: seen.append(sum(sizes(each).values())))
+    world.watchers.append(lambda each: states.append(state(each)))
+    rolled(world, "shop-v1", "shop-v2")
+    world.play()
+
+    assert (state(world), sizes(world)) == ("rolloutSucceed", {"web-v1": 3, "web-v2": 0})
+    assert min(seen) >= 3
+    assert "rolloutAbandoned" in states
+
+
+def test_a_third_revision_takes_the_pods_of_both_others() -> None:
+    world = running()
+    gated(world)
+    revised(world, component("web:3"))
+    rolled(world, "shop-v3", "shop-v2")
+    world.play()
+
+    assert (state(world), sizes(world)) == ("rolloutSucceed", {"web-v1": 0, "web-v2": 0, "web-v3": 3})
+
+
+def test_a_rollout_that_is_done_is_scaled_by_its_size_again_and_again() -> None:
+    world = running()
+    rolled(world, "shop-v2", "shop-v1")
+    world.play()
+    for size in (5, 1, 4):
+        world.change(APP_ROLLOUTS, "r", rolloutPlan={"targetSize": size, "rolloutBatches": None})
+        world.play()
+        assert (state(world), sizes(world)) == ("rolloutSucceed", {"web-v1": 0, "web-v2": size})
+
+
+@pytest.mark.parametrize("place", ["beside the plan", "in the plan"])
+def test_deleted_with_a_revert_it_goes_back(place: str) -> None:
+    world = running()
+    gated(world, **({"revertOnDelete": True} if place == "in the plan" else {}))
+    if place == "beside the plan":
+        world.change(APP_ROLLOUTS, "r", revertOnDelete=True)
+    world.delete(APP_ROLLOUTS, "r")
+    world.play()
+
+    assert not world.has(APP_ROLLOUTS, "r")
+    assert sizes(world) == {"web-v1": 3, "web-v2": 0}
+
+
+def test_deleted_without_a_revert_everything_stays_as_it_is() -> None:
+    world = running()
+    gated(world)
+    world.delete(APP_ROLLOUTS, "r")
+    world.play()
+
+    assert not world.has(APP_ROLLOUTS, "r")
+    assert sizes(world) == {"web-v1": 2, "web-v2": 1}
+    assert world.owners(DEPLOYMENTS, "web-v1") == world.owners(DEPLOYMENTS, "web-v2") == ["shop"]
+
+
+@pytest.mark.parametrize(
+    ("action", "ends", "after"),
+    [
+        ("abort", "rolloutFailed", {"web-v1": 2, "web-v2": 1}),
+        ("revert", "rolloutFailed", {"web-v1": 3, "web-v2": 0}),
+    ],
+)
+def test_what_a_person_asks_for_is_done(action: str, ends: str, after: dict[str, int]) -> None:
+    world = running()
+    gated(world)
+    world.apply(APP_ROLLOUTS, "r", annotations={"fairlead.dev/rollout-action": f"{action}@2026-03-01T12:00:00Z"})
+    world.play()
+
+    assert (state(world), sizes(world)) == (ends, after)
+
+    world.apply(APP_ROLLOUTS, "r", annotations={"fairlead.dev/rollout-action": "retry@2026-03-01T13:00:00Z"})
+    world.change(APP_ROLLOUTS, "r", rolloutPlan={"batchPartition": 1})
+    world.play()
+
+    assert (state(world), sizes(world)) == ("rolloutSucceed", {"web-v1": 0, "web-v2": 3})
+
+
+def test_what_is_updated_in_place_is_frozen_rolled_and_taken_back() -> None:
+    world = running(kind="clonesetservice")
+    before = world.get(CLONE_SETS, "web")
+    rolled(world, "shop-v2", "shop-v1", plan={**PLAN, "batchPartition": 0, "revertOnDelete": True})
+    until(world, "verifyingSpec")
+    frozen = world.get(CLONE_SETS, "web")
+
+    assert frozen["spec"]["updateStrategy"]["paused"] is True
+    assert frozen["spec"]["replicas"] == before["spec"]["replicas"] == 3
+    assert frozen["metadata"]["labels"]["app.oam.dev/revision"] == "web-v2"
+
+    until(world, "rollingInBatches", "batchReady")
+    world.delete(APP_ROLLOUTS, "r")
+    world.play()
+
+    assert not world.has(APP_ROLLOUTS, "r")
+    assert world.get(CLONE_SETS, "web")["spec"]["template"] == before["spec"]["template"]
+
+
+def test_what_an_application_runs_by_itself_is_where_a_rollout_comes_from() -> None:
+    """`shop` makes its Deployment `web` until it is kept as revisions only; the pods go to `web-v2` from there."""
+    world = World()
+    world.apply(APPLICATIONS, "shop", an_application(component("web:1", replicas=2)))
+    world.play()
+    assert sizes(world) == {"web": 2}
+    revised(world, component("web:1", replicas=2))
+    revised(world, component("web:2"))
+    before, after = world.names(APPLICATION_REVISIONS)
+    seen: list[int] = []
+    world.watchers.append(lambda each: seen.append(sum(sizes(each).values())))
+    rolled(world, after, before)
+    world.play()
+
+    assert (state(world), sizes(world)) == ("rolloutSucceed", {"web": 0, "web-v2": 2})
+    assert min(seen) == 2
+
+
+CART = component("web:1", name="web")
+
+
+@pytest.mark.parametrize(
+    ("spec", "said"),
+    [
+        ({"targetAppRevisionName": ""}, "targetAppRevisionName is empty: name the ApplicationRevision to go to"),
+        (
+            {"sourceAppRevisionName": "shop-v2"},
+            "the ApplicationRevision shop-v2 is both target and source: name another",
+        ),
+        (
+            {"sourceAppRevisionName": "cart-v1"},
+            (
+                "the ApplicationRevision shop-v2 is of the Application shop, and cart-v1 of cart: name two of one "
+                "Application"
+            ),
+        ),
+        ({"componentList": ["db"]}, "the component db is not in the ApplicationRevisions shop-v2 and shop-v1"),
+        (
+            {"componentList": ["web", "db"]},
+            "componentList names several components, and one is rolled at a time: name one",
+        ),
+        (
+            {"targetAppRevisionName": "shop-v3"},
+            "the component web is the same in the ApplicationRevisions shop-v3 and shop-v1: there is nothing to roll",
+        ),
+        (
+            {"targetAppRevisionName": "shop-v4"},
+            (
+                "the ApplicationRevision shop-v4 holds no Component web with a workload: change its Application to "
+                "have another"
+            ),
+        ),
+        (
+            {"targetAppRevisionName": "shop-v5"},
+            (
+                "the ApplicationRevision shop-v5 holds no Application with components: change its Application to "
+                "have another"
+            ),
+        ),
+        (
+            {"targetAppRevisionName": "odd"},
+            "the ApplicationRevision odd does not say which Application it is of: give it the label app.oam.dev/name",
+        ),
+        (
+            {"targetAppRevisionName": "shop-v1", "sourceAppRevisionName": "shop-v2"},
+            (
+                "no revision of the component web holds what the ApplicationRevision shop-v2 describes, so that none "
+                "of its pods are here: leave sourceAppRevisionName out"
+            ),
+        ),
+        ({"targetAppRevisionName": 7}, "spec.targetAppRevisionName: Invalid value: 7: must be a text"),
+        (
+            {"sourceAppRevisionName": None, "componentList": ["web"], "targetAppRevisionName": "shop-v2"},
+            None,
+        ),
+    ],
+)
+def test_what_can_never_be_rolled_is_refused_in_a_sentence(spec: Json, said: str | None) -> None:
+    world = running()
+    revised(world, CART, name="cart")
+    shop = world.get(APPLICATION_REVISIONS, "shop-v1")["spec"]
+    label = {"app.oam.dev/name": "shop"}
+    world.apply(APPLICATION_REVISIONS, "shop-v3", shop, labels=label)
+    world.apply(APPLICATION_REVISIONS, "shop-v4", {**shop, "components": [{"raw": 3}, 4]}, labels=label)
+    world.apply(APPLICATION_REVISIONS, "shop-v5", {"application": "rubbish"}, labels=label)
+    world.apply(APPLICATION_REVISIONS, "odd", {"application": {"spec": shop["application"]["spec"]}})
+    before = outside(world)
+    given = {"targetAppRevisionName": "shop-v2", "sourceAppRevisionName": "shop-v1", "rolloutPlan": PLAN, **spec}
+    world.apply(APP_ROLLOUTS, "s", {key: value for key, value in given.items() if value is not None})
+    world.play()
+
+    assert world.status(APP_ROLLOUTS, "s")["rollingState"] == "rolloutFailed"
+    if said is None:
+        assert "targetSize" in world.condition(APP_ROLLOUTS, "s", "RolloutSpecVerifying")[1]
+        assert sizes(world) == {"web-v1": 3, "web-v2": 0}
+        return
+    assert world.condition(APP_ROLLOUTS, "s", "TargetAppLocating") == ("False", said)
+    del world.objects[APP_ROLLOUTS, "s"]
+    assert outside(world) == before, "nothing else was written"
+
+
+@pytest.mark.parametrize("names", [("shop-v3", "shop-v1"), ("shop-v2", "shop-v0")])
+def test_a_revision_that_is_not_there_is_waited_for(names: tuple[str, str]) -> None:
+    world = running()
+    before = sizes(world)
+    rolled(world, *names)
+    for _ in range(4):
+        world.round()
+
+    (missing,) = {*names} - {"shop-v1", "shop-v2"}
+    assert state(world) == "locatingTargetApp"
+    said = f"the ApplicationRevision {missing} is not there: it is made when its Application changes"
+    assert world.condition(APP_ROLLOUTS, "r", "TargetAppLocating") == ("False", said)
+    assert sizes(world) == before
+
+
+def test_several_common_components_need_a_choice() -> None:
+    world = World()
+    both = [component("web:1"), component("db:1", name="db", kind="worker")]
+    revised(world, *both)
+    rolled(world, "shop-v1", plan={"targetSize": 1})
+    world.play()
+
+    said = world.condition(APP_ROLLOUTS, "r", "TargetAppLocating")[1]
+    assert said == "the ApplicationRevision shop-v1 has the components web, db: name one in componentList"
+
+    rolled(world, "shop-v1", plan={"targetSize": 1}, componentList=["db"])
+    world.play()
+
+    assert (state(world), sizes(world)) == ("rolloutSucceed", {"db-v1": 1})
+
+
+def test_applications_of_a_newer_release_are_waited_for() -> None:
+    world = running()
+    world.versions["applications.core.oam.dev"] = ("v1alpha2", "v1beta1")
+    rolled(world, "shop-v2", "shop-v1")
+    for _ in range(3):
+        world.round()
+
+    assert "has the version v1beta1" in world.condition(APP_ROLLOUTS, "r", "TargetAppLocating")[1]
+    assert sizes(world) == {"web-v1": 3}
+
+
+def test_a_process_that_dies_after_every_write_comes_to_the_same_end() -> None:
+    for kind, resource in (("webservice", DEPLOYMENTS), ("clonesetservice", CLONE_SETS)):
+        world, other = running(kind=kind), running(kind=kind)
+        rolled(other, "shop-v2", "shop-v1")
+        other.play()
+        rolled(world, "shop-v2", "shop-v1")
+        lives = lived(world)
+
+        assert lives > 5
+        assert state(world) == "rolloutSucceed"
+        assert outside(world).keys() == outside(other).keys()
+        for name in world.names(resource):
+            assert world.get(resource, name)["spec"] == other.get(resource, name)["spec"]
+
+
+def test_the_revisions_that_a_rollout_names_are_not_forgotten() -> None:
+    world = kept("web:1", settings=PlanSettings(application_revision_limit=1, revision_limit=1))
+    rolled(world, "shop-v1", plan={"targetSize": 1})
+    world.play()
+    for image in ("web:2", "web:3", "web:4"):
+        revised(world, component(image))
+
+    assert world.names(APPLICATION_REVISIONS) == ["shop-v1", "shop-v4"]
+    assert world.names(CONTROLLER_REVISIONS) == ["web-v1"]
+
+
+@given(
+    spec=st.dictionaries(
+        st.sampled_from(["targetAppRevisionName", "sourceAppRevisionName", "componentList", "rolloutPlan"]),
+        ODD | st.just("shop-v1"),
+    ),
+    status=st.dictionaries(
+        st.sampled_from(["rollingState", "lastTargetAppRevision", "LastSourceAppRevision", "lastTargetRef", "sources"]),
+        ODD | st.just("locatingTargetApp"),
+    ),
+    snapshot=st.dictionaries(st.sampled_from(["application", "components"]), ODD),
+)
+def test_nothing_that_anybody_may_write_is_a_crash(spec: Json, status: Json, snapshot: Json) -> None:
+    world = World()
+    world.apply(APPLICATION_REVISIONS, "shop-v1", snapshot, labels={"app.oam.dev/name": "shop"})
+    world.apply(APP_ROLLOUTS, "r", spec)
+    world.objects[APP_ROLLOUTS, "r"]["status"] = status
+    for _ in range(5):
+        world.run(APP_ROLLOUTS, "r")
