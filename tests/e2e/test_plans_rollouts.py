@@ -55,6 +55,7 @@ async def test_a_deleted_rollout_goes_back_and_deletes_no_workload(site: Site) -
     await play.until(lambda: not play.trait())
 
     await play.until(lambda: play.deployments() == {"web-v1": 2, "web-v2": 0})
+    await site.history.caught_up()
     assert play.owners("web-v1") == play.owners("web-v2") == []
 
 

@@ -1,0 +1,91 @@
+"""Rollouts of ApplicationRevisions on a site, with the operator of plans at work on them."""
+
+from __future__ import annotations
+
+from copy import deepcopy
+from functools import partial
+from typing import Any
+
+from fairlead.contracts.plans.install.definitions import definitions as all_definitions
+from fairlead.contracts.plans.kinds import (
+    APP_ROLLOUTS,
+    APPLICATION_REVISIONS,
+    APPLICATIONS,
+    COMPONENTS,
+    CONFIGURATIONS,
+    REVISION_ONLY,
+    ROLLOUT_TRAITS,
+)
+from kubeloop.objects.apps import DEPLOYMENTS
+from kubeloop.objects.core import EVENTS
+from tests.e2e.application_play import ApplicationPlay, component
+from tests.e2e.clusters import Site, everywhere
+from tests.e2e.history import Tree
+from tests.e2e.installing import define
+from tests.e2e.plan_play import OLD
+from tests.e2e.zones import change
+
+KINDS = (ROLLOUT_TRAITS, APP_ROLLOUTS, APPLICATION_REVISIONS, APPLICATIONS, COMPONENTS, CONFIGURATIONS)
+FOLLOWED = (*KINDS[1:], DEPLOYMENTS, EVENTS)
+REQUIRED = ["currentBatch", "lastTargetAppRevision", "rollingState", "upgradedReadyReplicas", "upgradedReplicas"]
+"""What the definition of KubeVela 1.0 asks of every status."""
+
+
+def definitions() -> tuple[Tree, ...]:
+    """Of what these scenarios need: to learn a kind takes the real API server a while."""
+    names = {f"{each.plural}.{each.group}" for each in KINDS}
+    return tuple(map(_as_upstream, (each for each in all_definitions() if each["metadata"]["name"] in names)))
+
+
+def _as_upstream(definition: Tree) -> Tree:
+    """AppRollouts ask for what upstream's definition asks for."""
+    found = deepcopy(definition)
+    if found["spec"]["names"]["kind"] == APP_ROLLOUTS.kind:
+        for each in found["spec"]["versions"]:
+            each["schema"]["openAPIV3Schema"]["properties"]["status"]["required"] = REQUIRED
+    return found
+
+
+with_app_rollouts = partial(everywhere, definitions=definitions)
+"""For scenarios that begin with `begin`."""
+
+
+class AppRolloutPlay(ApplicationPlay):
+    kind = APP_ROLLOUTS
+
+    async def revise(self, image: str, revision: str) -> None:
+        """The Application `shop`, kept as revisions only, and the one that follows."""
+        spec = {"components": [component(image)]}
+        if self.object(APPLICATIONS, "shop"):
+            await change(self.site, APPLICATIONS, "shop", {"spec": spec})
+        else:
+            metadata = {"name": "shop", "annotations": {REVISION_ONLY: "true"}}
+            await self.site.create(APPLICATIONS, {"metadata": metadata, "spec": spec})
+        await self.until(lambda: self.object(APPLICATION_REVISIONS, revision))
+
+    async def go_to(self, target: str, source: str = "", **plan: Any) -> None:
+        """The plan is another one from its beginning."""
+        spec = {"targetAppRevisionName": target, "sourceAppRevisionName": source, "rolloutPlan": plan}
+        if not self.trait():
+            await self.site.create(APP_ROLLOUTS, {"metadata": {"name": "r"}, "spec": spec})
+            return
+        gone = dict.fromkeys(self.trait()["spec"]["rolloutPlan"])
+        await self.change({**spec, "rolloutPlan": {**gone, **plan}})
+
+    def deployments(self) -> dict[str, int]:
+        """The sizes of those that are there."""
+        return {name: self.size(name) for name in self.site.history.objects(DEPLOYMENTS)}
+
+
+async def begin(site: Site, size: int = 2) -> AppRolloutPlay:
+    """`shop-v1` runs with so many pods."""
+    await define(site, *definitions())
+    for each in FOLLOWED:
+        await site.history.follow(each)
+    site.start_kubelet(ready_after=0.05, gone_after=0.05)
+    play = AppRolloutPlay(site)
+    play.start()
+    await play.revise(OLD, "shop-v1")
+    await play.go_to("shop-v1", targetSize=size)
+    await play.ends()
+    return play
