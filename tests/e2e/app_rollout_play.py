@@ -6,7 +6,6 @@ from copy import deepcopy
 from functools import partial
 from typing import Any
 
-from fairlead.contracts.plans.install.definitions import definitions as all_definitions
 from fairlead.contracts.plans.kinds import (
     APP_ROLLOUTS,
     APPLICATION_REVISIONS,
@@ -23,6 +22,7 @@ from tests.e2e.clusters import Site, everywhere
 from tests.e2e.history import Tree
 from tests.e2e.installing import define
 from tests.e2e.plan_play import OLD
+from tests.e2e.revision_play import definitions_of
 from tests.e2e.zones import change
 
 KINDS = (ROLLOUT_TRAITS, APP_ROLLOUTS, APPLICATION_REVISIONS, APPLICATIONS, COMPONENTS, CONFIGURATIONS)
@@ -32,9 +32,7 @@ REQUIRED = ["currentBatch", "lastTargetAppRevision", "rollingState", "upgradedRe
 
 
 def definitions() -> tuple[Tree, ...]:
-    """Of what these scenarios need: to learn a kind takes the real API server a while."""
-    names = {f"{each.plural}.{each.group}" for each in KINDS}
-    return tuple(map(_as_upstream, (each for each in all_definitions() if each["metadata"]["name"] in names)))
+    return tuple(map(_as_upstream, definitions_of(*KINDS)))
 
 
 def _as_upstream(definition: Tree) -> Tree:

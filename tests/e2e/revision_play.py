@@ -9,6 +9,7 @@ from fairlead.contracts.plans.install.definitions import definitions as all_defi
 from fairlead.contracts.plans.kinds import COMPONENTS, ROLLOUT_TRAITS, ROLLOUTS
 from kubeloop.objects.apps import CONTROLLER_REVISIONS, DEPLOYMENTS
 from kubeloop.objects.core import EVENTS
+from kubeloop.objects.meta import Resource
 from tests.e2e.application_play import ApplicationPlay
 from tests.e2e.clusters import Site, everywhere
 from tests.e2e.history import Tree
@@ -19,10 +20,13 @@ from tests.e2e.zones import change
 FOLLOWED = (ROLLOUTS, COMPONENTS, CONTROLLER_REVISIONS, DEPLOYMENTS, EVENTS)
 
 
-def definitions() -> tuple[Tree, ...]:
-    """Of what these scenarios need: to learn a kind takes the real API server a while."""
-    names = {f"{each.plural}.{each.group}" for each in (ROLLOUT_TRAITS, ROLLOUTS, COMPONENTS)}
+def definitions_of(*kinds: Resource) -> tuple[Tree, ...]:
+    """Of what a scenario needs: to learn a kind takes the real API server a while."""
+    names = {f"{each.plural}.{each.group}" for each in kinds}
     return tuple(each for each in all_definitions() if each["metadata"]["name"] in names)
+
+
+definitions = partial(definitions_of, ROLLOUT_TRAITS, ROLLOUTS, COMPONENTS)
 
 
 with_rollouts = partial(everywhere, definitions=definitions)

@@ -176,6 +176,7 @@ class WorkloadDefinitionSpec(Struct, frozen=True, rename="camel"):
 class TraitDefinitionSpec(Struct, frozen=True, rename="camel"):
     definition_ref: DefinitionReference = DefinitionReference()
     revision_enabled: bool = False
+    manage_workload: bool = False
     workload_ref_path: str = ""
     applies_to_workloads: tuple[str, ...] = ()
     conflicts_with: tuple[str, ...] = ()

@@ -216,7 +216,11 @@ class WatchedApplications:
         self.workloads.subscribe(workload_changed)
 
     def _rollout_changed(self, wake: Wake, places: Index[StoredObject], change: Change[StoredObject]) -> None:
-        """Configurations have its workloads back once it has ended."""
+        """Configurations follow what it makes, and have its workloads back once it has ended."""
+        found = newest(change).metadata
+        for owner in found.owner_references:
+            if owner.kind == CONFIGURATIONS.kind:
+                wake(RolloutKey((found.namespace, owner.name)), change.initial)
         for place in places(newest(change)):
             _all(self.of[CONFIGURATIONS].store.by(WORKLOADS, place), wake, change.initial)
 

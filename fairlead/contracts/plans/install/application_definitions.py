@@ -190,6 +190,7 @@ def trait_definitions() -> Json:
         (),
         definitionRef=_definition_ref(),
         revisionEnabled=described(BOOLEAN, "Whether each component revision has a workload of its own."),
+        manageWorkload=described(BOOLEAN, "Whether the object of the trait makes the workload itself."),
         workloadRefPath=described(TEXT, "Where in the trait the reference to its workload is, such as spec.targetRef."),
         appliesToWorkloads=described(TEXTS, "Kinds of workloads that it fits; absent: all."),
         conflictsWith=described(TEXTS, "Traits that a component may not have besides."),

@@ -14,7 +14,7 @@ from fairlead.contracts.plans.applications.kinds import (
     TraitDefinitionSpec,
 )
 from fairlead.contracts.plans.decide.applications.trees import mapping, texts
-from fairlead.contracts.plans.kinds import AUTOSCALERS, CLONE_SETS, COMPONENT, ROLLOUT_TRAITS, Json
+from fairlead.contracts.plans.kinds import AUTOSCALERS, CLONE_SETS, COMPONENT, ROLLOUT_TRAITS, ROLLOUTS, Json
 from kubeloop.objects.apps import DEPLOYMENTS
 from kubeloop.objects.core import SERVICES
 from kubeloop.objects.meta import Resource
@@ -23,18 +23,19 @@ ROLLOUT, SCALER, HPA, EXPOSE = "rollout", "scaler", "hpa", "expose"
 RAW, WEB_SERVICE, WORKER, CLONE_SET_SERVICE = "raw", "webservice", "worker", "clonesetservice"
 DEFAULT_PORT = 80
 
+_SCALING = (
+    SCALER,
+    HPA,
+    "*.autoscaling",
+    "manualscalertraits.core.oam.dev",
+    "labelSelector:trait.oam.dev/scaling=true",
+)
 TRAITS: dict[str, TraitDefinitionSpec] = {
     ROLLOUT: TraitDefinitionSpec(
         definition_ref=DefinitionReference("rollouttraits.standard.oam.dev"),
         revision_enabled=True,
         workload_ref_path="spec.targetRef",
-        conflicts_with=(
-            SCALER,
-            HPA,
-            "*.autoscaling",
-            "manualscalertraits.core.oam.dev",
-            "labelSelector:trait.oam.dev/scaling=true",
-        ),
+        conflicts_with=_SCALING,
     ),
     SCALER: TraitDefinitionSpec(definition_ref=DefinitionReference("manualscalertraits.core.oam.dev")),
     HPA: TraitDefinitionSpec(
@@ -43,7 +44,13 @@ TRAITS: dict[str, TraitDefinitionSpec] = {
     ),
     EXPOSE: TraitDefinitionSpec(definition_ref=DefinitionReference("services")),
 }
-"""The definitions that are always there; one of the cluster under such a name is not read."""
+"""The definitions that are always there; one of the cluster under such a name is not read, but for `rollout`."""
+REVISION_ROLLOUT = TraitDefinitionSpec(
+    definition_ref=DefinitionReference(f"{ROLLOUTS.plural}.{ROLLOUTS.group}"),
+    revision_enabled=True,
+    conflicts_with=_SCALING,
+)
+"""What the trait `rollout` is where a definition of the cluster says that it is a Rollout (C-7)."""
 
 
 class Problem(Struct, frozen=True):
@@ -112,12 +119,15 @@ def _wrong_settings(name: str, settings: Json, *, has_port: bool) -> Iterator[st
         yield f"{of} has settings.cpu that are no quantity"
 
 
-def trait(component: str, name: str, properties: object) -> Json | Problem | None:
-    """Of a trait of this name; None where it is not built in. What it aims at is filled in when it is emitted."""
+def trait(component: str, name: str, properties: object, rollout: Resource = ROLLOUT_TRAITS) -> Json | Problem | None:
+    """Of a trait of this name; None where it is not built in. What it aims at is filled in when it is emitted.
+
+    `rollout` is the kind that the trait of this name has.
+    """
     given = mapping(properties)
     match name:
         case "rollout":
-            return _rollout(component, given)
+            return _rollout(component, given, rollout)
         case "scaler":
             return _scaler(component, given)
         case "hpa":
@@ -127,10 +137,13 @@ def trait(component: str, name: str, properties: object) -> Json | Problem | Non
     return None
 
 
-def _rollout(component: str, properties: Json) -> Json:
-    """Its properties are a plan, or hold one."""
-    plan = properties.get("rolloutPlan", properties)
-    return _object(ROLLOUT_TRAITS, component, {"rolloutPlan": plan})
+def _rollout(component: str, properties: Json, kind: Resource) -> Json:
+    """Its properties are a plan, or hold one; those of a Rollout may name its target, as upstream's do."""
+    spec: Json = {"rolloutPlan": properties.get("rolloutPlan", properties)}
+    if kind == ROLLOUTS and "targetRevision" in properties:
+        plan = {key: value for key, value in properties.items() if key != "targetRevision"}
+        spec = {"rolloutPlan": properties.get("rolloutPlan", plan), "targetRevisionName": properties["targetRevision"]}
+    return _object(kind, component, spec)
 
 
 def _scaler(component: str, properties: Json) -> Json | Problem:

@@ -33,10 +33,12 @@ def is_source(each: HistoryWorkload, parts: Iterable[Part]) -> bool:
 
 
 def sources(part: Part, earlier: dict[HistoryWorkload, Tree | None]) -> tuple[WorkloadReference, ...]:
-    """Workloads with pods; of a kind that is updated in place the revisions before, the newest alone."""
+    """Workloads with pods; of a kind that is updated in place, and for a Rollout, the newest of the revisions alone."""
     mine = [(each, tree) for each, tree in earlier.items() if each.component_name == part.component]
     if is_paired(part.reference):
-        return tuple(each.workload_ref for each, tree in mine if tree is not None and _size(tree) > 0)
+        mine = [(each, tree) for each, tree in mine if tree is not None and _size(tree) > 0]
+        if not part.has_rollout:
+            return tuple(each.workload_ref for each, _ in mine)
     named = [each.component_revision_name for each, tree in mine if tree is not None]
     return tuple(WorkloadReference("apps/v1", "ControllerRevision", each) for each in named[:1])
 

@@ -32,7 +32,7 @@ from fairlead.contracts.plans.decide.applications.trees import Tree, at, mapping
 from fairlead.contracts.plans.decide.reading import read
 from fairlead.contracts.plans.decide.workloads.kind_table import kind_of
 from fairlead.contracts.plans.decide.workloads.live import Kind
-from fairlead.contracts.plans.kinds import COMPONENTS, CREATING, ROLLING_COMPONENTS, Json, WorkloadReference
+from fairlead.contracts.plans.kinds import COMPONENTS, CREATING, ROLLING_COMPONENTS, ROLLOUTS, Json, WorkloadReference
 from fairlead.core.reason import Reason
 from kubeloop.objects.meta import Ref, Resource
 
@@ -57,6 +57,10 @@ class Trait(Struct, frozen=True):
         return self.tree.get("kind") == MANUAL_SCALER
 
     @property
+    def is_rollout(self) -> bool:
+        return (self.tree.get("apiVersion"), self.tree.get("kind")) == (ROLLOUTS.api_version, ROLLOUTS.kind)
+
+    @property
     def reference(self) -> WorkloadReference:
         name = str(mapping(self.tree.get("metadata")).get("name", ""))
         return WorkloadReference(str(self.tree.get("apiVersion", "")), str(self.tree.get("kind", "")), name)
@@ -76,10 +80,22 @@ class Part(Struct, frozen=True):
     """Whether a trait of it is enabled for revisions, so that a rollout brings each of them."""
     by_handover: bool
     """Whether an ApplicationDeployment brings it."""
+    is_left: bool = False
+    """Whether its workload is left to a rollout that makes it (C-7)."""
 
     @property
     def is_rolled(self) -> bool:
         return self.by_trait or self.by_handover
+
+    @property
+    def has_rollout(self) -> bool:
+        return any(each.is_rollout for each in self.traits)
+
+    @property
+    def rolled_to(self) -> str:
+        """The revision that a Rollout of it goes to: the one that it names, else that of the component."""
+        named = (at(each.tree, "spec.targetRevisionName") for each in self.traits if each.is_rollout)
+        return next((each for each in named if isinstance(each, str) and each), self.revision.name)
 
     @property
     def kind(self) -> Kind | None:

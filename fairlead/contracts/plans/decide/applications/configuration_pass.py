@@ -41,7 +41,13 @@ from fairlead.contracts.plans.decide.applications.configuration_history import (
 from fairlead.contracts.plans.decide.applications.configuration_parts import Part, Stuck, live_of, parts_of
 from fairlead.contracts.plans.decide.applications.emission import Emitter
 from fairlead.contracts.plans.decide.applications.emitted_traits import emitted_of, trait_of
-from fairlead.contracts.plans.decide.applications.emitted_workloads import Emitted, Scene, set_aside, workload_of
+from fairlead.contracts.plans.decide.applications.emitted_workloads import (
+    Emitted,
+    Scene,
+    handed_over,
+    set_aside,
+    workload_of,
+)
 from fairlead.contracts.plans.decide.applications.foreign_kinds import foreign_kind, left_alone
 from fairlead.contracts.plans.decide.applications.naming import ROLLOUT_KINDS, Rollouts
 from fairlead.contracts.plans.decide.applications.seen import FamilySeen
@@ -128,6 +134,7 @@ def _emitted(given: _Given, parts: tuple[Part, ...]) -> Flow[Decision]:
     if scene is None:
         details = ((str(seen.ref), "waiting for the cache to show the newest version"),)
         return Decision("await_cache", Hold(Reason.CACHE_BEHIND, given.now + AGAIN, details))
+    parts = tuple(handed_over(each, scene.rollouts) for each in parts)
     traits = [(part, trait) for part in parts for trait in emitted_of(part, scene.rollouts)]
     routed = sides(parts, earlier_ones, scene.rollouts)
     absent = absent_traits(given.statuses, parts)

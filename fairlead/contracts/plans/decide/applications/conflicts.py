@@ -35,11 +35,10 @@ def present(tree: Json, definitions: Sequence[TraitDefinition]) -> Present | Non
     """
     group, kind = str(tree.get("apiVersion", "")).rpartition("/")[0], str(tree.get("kind", ""))
     label = texts(mapping(tree.get("metadata")).get("labels")).get(TRAIT_DEFINITION)
-    for each in definitions:
-        if each.name == label:
-            return Present(each, group, kind)
     names = {f"{plural}.{group}".rstrip(".") for plural in plurals(kind)}
-    found = next((each for each in definitions if each.spec.definition_ref.name in names), None)
+    labelled = [each for each in definitions if each.name == label]
+    of_kind = (each for each in labelled or definitions if each.spec.definition_ref.name in names)
+    found = next(of_kind, labelled[0] if labelled else None)
     return None if found is None else Present(found, group, kind)
 
 

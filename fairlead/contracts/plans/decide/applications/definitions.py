@@ -16,7 +16,7 @@ from fairlead.contracts.plans.decide.applications.asking import Flow, list_all, 
 from fairlead.contracts.plans.decide.applications.built_in import Problem
 from fairlead.contracts.plans.decide.applications.trees import Tree, mapping, with_path
 from fairlead.contracts.plans.decide.reading import read
-from fairlead.contracts.plans.kinds import TRAIT_DEFINITIONS, WORKLOAD_DEFINITIONS, Json
+from fairlead.contracts.plans.kinds import ROLLOUT_TRAITS, ROLLOUTS, TRAIT_DEFINITIONS, WORKLOAD_DEFINITIONS, Json
 from kubeloop.objects.meta import Ref, Resource
 
 _KINDS: dict[str, type | tuple[type, ...]] = {"string": str, "number": (int, float), "boolean": bool}
@@ -34,7 +34,18 @@ class Definitions(Struct, frozen=True):
     workloads: Mapping[str, WorkloadDefinitionSpec] = {}
     traits: Mapping[str, TraitDefinition] = {}
 
+    @property
+    def rollout(self) -> Resource:
+        """C-7: what the trait `rollout` is; upstream's definition only says that it makes the workload."""
+        found, ours = self.traits.get(built_in.ROLLOUT), built_in.REVISION_ROLLOUT
+        if found is None:
+            return ROLLOUT_TRAITS
+        is_meant = found.spec.manage_workload or found.spec.definition_ref == ours.definition_ref
+        return ROLLOUTS if is_meant else ROLLOUT_TRAITS
+
     def trait(self, name: str) -> TraitDefinition | None:
+        if name == built_in.ROLLOUT and self.rollout == ROLLOUTS:
+            return TraitDefinition(name, built_in.REVISION_ROLLOUT)
         if name in built_in.TRAITS:
             return TraitDefinition(name, built_in.TRAITS[name])
         return self.traits.get(name)
@@ -48,7 +59,7 @@ class DefinitionTrees(Struct, frozen=True):
 
 
 def named(workloads: Iterable[str], traits: Iterable[str], namespace: str, system: str) -> Flow[Definitions]:
-    """The definitions under these names; those that are built in are not asked for."""
+    """The definitions under these names; those that are built in are not asked for, but for `rollout`."""
     return read_trees((yield from trees_of(workloads, traits, namespace, system)))
 
 
@@ -64,7 +75,7 @@ def read_trees(trees: DefinitionTrees) -> Definitions:
 
 def trees_of(workloads: Iterable[str], traits: Iterable[str], namespace: str, system: str) -> Flow[DefinitionTrees]:
     kinds = sorted(set(workloads) - {built_in.RAW, built_in.WEB_SERVICE, built_in.WORKER, built_in.CLONE_SET_SERVICE})
-    wanted = sorted(set(traits) - built_in.TRAITS.keys())
+    wanted = sorted(set(traits) - (built_in.TRAITS.keys() - {built_in.ROLLOUT}))
     places = tuple(dict.fromkeys((namespace, system)))
     refs = [
         *_refs(WORKLOAD_DEFINITIONS, kinds, places),
@@ -92,7 +103,8 @@ def all_traits(namespace: str, system: str) -> Flow[tuple[TraitDefinition, ...]]
 
 def known_traits(found: Iterable[TraitDefinition]) -> tuple[TraitDefinition, ...]:
     ours = (TraitDefinition(name, spec) for name, spec in built_in.TRAITS.items())
-    return (*ours, *(each for each in found if each.name not in built_in.TRAITS))
+    other = TraitDefinition(built_in.ROLLOUT, built_in.REVISION_ROLLOUT)
+    return (*ours, other, *(each for each in found if each.name not in built_in.TRAITS))
 
 
 def trait_definition(tree: Tree) -> TraitDefinition:

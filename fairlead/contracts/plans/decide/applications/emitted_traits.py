@@ -102,6 +102,8 @@ def _aimed(part: Part, trait: Trait, live: Tree | None, sources: Sequence[Worklo
         path = trait.present.definition.spec.workload_ref_path
     if trait.resource == ROLLOUT_TRAITS:
         return _rollout(part, tree, live, sources)
+    if trait.is_rollout:
+        return _revision_rollout(part, tree, live, sources)
     if path:
         tree = with_value(tree, tuple(path.split(".")), _tree_of(part.reference))
     if trait.resource == SERVICES and part.by_handover:
@@ -124,6 +126,19 @@ def _rollout(part: Part, tree: Json, live: Tree | None, sources: Sequence[Worklo
         listed = kept if isinstance(kept, list) else []
     spec = {**mapping(tree.get("spec")), "targetRef": _tree_of(target)}
     return {**tree, "spec": {**spec, "sourceRef": listed} if listed else spec}
+
+
+def _revision_rollout(part: Part, tree: Json, live: Tree | None, sources: Sequence[WorkloadReference]) -> Json:
+    """C-7: to the revision of the component; as long as it is the same, so is the one to come from."""
+    target = part.rolled_to
+    source = next((each.name for each in sources if each.name != target), None)
+    if live is not None and at(live.tree, "spec.targetRevisionName") == target:
+        kept = at(live.tree, "spec.sourceRevisionName")
+        source = kept if isinstance(kept, str) else None
+    given = mapping(tree.get("spec"))
+    spec = {**given, "targetRevisionName": target, "componentName": part.component}
+    spec.pop("sourceRevisionName", None)
+    return {**tree, "spec": {**spec, "sourceRevisionName": source} if source else spec}
 
 
 def _tree_of(reference: WorkloadReference) -> Json:

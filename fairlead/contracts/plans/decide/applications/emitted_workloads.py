@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from msgspec import Struct
+from msgspec.structs import replace
 
 from fairlead.contracts.plans.decide.applications.configuration_parts import Part
 from fairlead.contracts.plans.decide.applications.emission import (
@@ -26,6 +27,7 @@ from fairlead.contracts.plans.decide.applications.naming import (
     claimant,
     has_ended,
     has_given_up,
+    made_by,
     references,
     target_of,
 )
@@ -66,7 +68,32 @@ class Scene(Struct, frozen=True):
     """By UID, the names of configurations of other applications that are active."""
 
 
+def handed_over(part: Part, rollouts: Rollouts) -> Part:
+    """C-7: with the workload that a rollout has made of the component, which is left to it.
+
+    What another rollout brings is its own (T-4).
+    """
+    if part.is_rolled and not part.has_rollout:
+        return part
+    rollout = rollouts.bringing(part.component, part.reference)
+    if rollout is None:
+        return replace(part, is_left=part.has_rollout)
+    return replace(part, is_left=True, reference=replace(part.reference, name=made_by(rollout).name))
+
+
+def _left(part: Part, live: Tree | None, scene: Scene) -> Emitted:
+    """With our reference, so that it goes with us, where it is made for us; it never controls."""
+    if live is None or live.is_leaving or claimant(live.owners) is not None:
+        return Emitted(is_current=False, revision="" if live is None else live.labels.get(COMPONENT_REVISION, ""))
+    is_ours = part.has_rollout or any(each.get("uid") in (scene.emitter.uid, *scene.family) for each in live.owners)
+    writes = _owned(live, scene, controls=False) if is_ours else ()
+    revision = live.labels.get(COMPONENT_REVISION, "")
+    return Emitted(writes, is_current=revision == part.rolled_to or not part.has_rollout, revision=revision)
+
+
 def workload_of(part: Part, live: Tree | None, scene: Scene) -> Emitted:
+    if part.is_left:
+        return _left(part, live, scene)
     if live is None:
         return _made(part, scene)
     if live.is_leaving:

@@ -23,6 +23,8 @@ from fairlead.contracts.plans.kinds import (
 
 ROLLOUT_KINDS = (ROLLOUT_TRAITS, APPLICATION_DEPLOYMENTS, ROLLOUTS, APP_ROLLOUTS)
 """Whatever holds a plan and claims workloads."""
+_MAKING = (ROLLOUTS, APP_ROLLOUTS)
+"""Those that make their target themselves."""
 _CLAIMING = {(each.group, each.kind) for each in ROLLOUT_KINDS}
 _ONE = ("spec.targetRef", "status.lastTargetRef")
 _MANY = ("spec.sourceRef", "status.lastSourceRef", "status.carried.refs")
@@ -38,6 +40,18 @@ class Rollouts(Struct, frozen=True):
         for each in self.found:
             if not has_ended(each) and any(reference.names_same(one) for one in references(each)):
                 return each
+        return None
+
+    def bringing(self, component: str, reference: WorkloadReference) -> Tree | None:
+        """C-7: the Rollout or AppRollout that has made a workload of the component, of the kind of this reference.
+
+        One that failed its verification has given none of it pods.
+        """
+        for each in self.found:
+            if each.resource in _MAKING and not each.is_leaving and not _has_rolled_nothing(each):
+                target = made_by(each)
+                if (target.group, target.kind) == (reference.group, reference.kind) and _is_of(target, component):
+                    return each
         return None
 
     def at_work_on(self, reference: WorkloadReference) -> bool:
@@ -56,6 +70,22 @@ def has_ended(rollout: Tree) -> bool:
     observed = at(rollout.tree, "status.observedGeneration")
     is_newest = isinstance(observed, int) and observed >= rollout.generation
     return at(rollout.tree, "status.rollingState") in TERMINAL and is_newest
+
+
+def _has_rolled_nothing(rollout: Tree) -> bool:
+    has_failed = has_ended(rollout) and at(rollout.tree, "status.rollingState") == FAILED
+    return has_failed and not at(rollout.tree, "status.targetGeneration")
+
+
+def made_by(rollout: Tree) -> WorkloadReference:
+    """The target that it has located; of another kind than any workload until then."""
+    return _reference(mapping(at(rollout.tree, "status.lastTargetRef")))
+
+
+def _is_of(target: WorkloadReference, component: str) -> bool:
+    """T-2: under the name of the component, or of one of its revisions."""
+    start, _, number = target.name.rpartition("-v")
+    return target.name == component or (start == component and number.isdecimal())
 
 
 def has_given_up(rollout: Tree) -> bool:

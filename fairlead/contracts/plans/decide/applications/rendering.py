@@ -96,7 +96,7 @@ def rendered_workload(component: ApplicationComponent, definitions: Definitions)
 
 
 def rendered_trait(component: str, given: ApplicationTrait, definitions: Definitions) -> RenderedTrait | Problem:
-    made = built_in.trait(component, given.name, given.properties)
+    made = built_in.trait(component, given.name, given.properties, definitions.rollout)
     if isinstance(made, Problem):
         return made
     if made is not None:
