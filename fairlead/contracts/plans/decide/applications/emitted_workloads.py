@@ -39,6 +39,7 @@ from fairlead.contracts.plans.kinds import (
     COMPONENT,
     COMPONENT_REVISION,
     CONFIGURATIONS,
+    SUCCEEDED,
     WORKLOAD_TYPE,
     Json,
     WorkloadReference,
@@ -69,16 +70,19 @@ class Scene(Struct, frozen=True):
 
 
 def handed_over(part: Part, rollouts: Rollouts) -> Part:
-    """C-7: with the workload that a rollout has made of the component, which is left to it.
+    """C-7: the workload is left to the rollout that has made one of the component.
 
-    What another rollout brings is its own (T-4).
+    It is the component's once it has all of its pods: until then a rollout that a person writes may still go back. What
+    another rollout brings is its own (T-4).
     """
     if part.is_rolled and not part.has_rollout:
         return part
     rollout = rollouts.bringing(part.component, part.reference)
     if rollout is None:
         return replace(part, is_left=part.has_rollout)
-    return replace(part, is_left=True, reference=replace(part.reference, name=made_by(rollout).name))
+    has_pods = part.has_rollout or at(rollout.tree, "status.rollingState") == SUCCEEDED
+    name = made_by(rollout).name if has_pods else part.reference.name
+    return replace(part, is_left=True, reference=replace(part.reference, name=name))
 
 
 def _left(part: Part, live: Tree | None, scene: Scene) -> Emitted:

@@ -35,6 +35,7 @@ from fairlead.contracts.plans.decide.reading import read
 from fairlead.contracts.plans.decide.workloads.kind_table import kind_of, unsupported
 from fairlead.contracts.plans.decide.workloads.live import Kind, Style
 from fairlead.contracts.plans.kinds import (
+    APP_ROLLOUTS,
     APPLICATION,
     COMPONENT,
     COMPONENT_REVISION,
@@ -150,9 +151,10 @@ def target_of(making: Making) -> Flow[Target | Refused]:
 
 
 def _counts(making: Making, source: Tree) -> bool:
-    """A source without pods is none where nothing was left in the middle: what was rolled is scaled from then on."""
-    is_empty = at(source.tree, "spec.replicas") == 0 and making.seen.trait.rollout.read_status.carried is None
-    return not source.is_leaving and not is_empty
+    """B-4: a source that stayed without pods is none where nothing was left in the middle."""
+    rollout = making.seen.trait.rollout
+    is_spent = rollout.resource == APP_ROLLOUTS and rollout.read_status.carried is None
+    return not source.is_leaving and not (is_spent and at(source.tree, "spec.replicas") == 0)
 
 
 def _beside(target: Target) -> Flow[str]:

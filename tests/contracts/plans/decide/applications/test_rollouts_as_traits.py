@@ -260,6 +260,26 @@ def test_a_rollout_beside_a_configuration_takes_its_pods_and_is_let_be() -> None
     assert world.controller(DEPLOYMENTS, "web-v2") == "shop"
 
 
+@pytest.mark.parametrize("plan", [{"revertOnDelete": True}, {"targetSize": 1}], ids=["goes back", "never begins"])
+def test_a_configuration_goes_on_with_its_own_workload_where_the_pods_are_there(plan: Json) -> None:
+    world = run_by_a_configuration()
+    stand_alone(world, "web-v1", **BATCHES, batchPartition=0, **plan)
+    world.play()
+    world.delete(ROLLOUTS, "r")
+    world.play()
+
+    assert sizes(world) == {"web": 2, "web-v2": 0}
+    assert recorded(world) == [("web", "web-v1")]
+    assert world.controller(DEPLOYMENTS, "web") == "shop"
+
+    configured(world, revisionName="web-v2")
+    world.play()
+
+    assert sizes(world) == {"web": 2, "web-v2": 0}
+    (container,) = world.get(DEPLOYMENTS, "web")["spec"]["template"]["spec"]["containers"]
+    assert container["image"] == "web:2"
+
+
 @pytest.mark.parametrize("plan", [{"targetSize": 2}, {}])
 def test_a_rollout_that_would_leave_the_pods_of_a_configuration_is_refused(plan: Json) -> None:
     world = run_by_a_configuration()
