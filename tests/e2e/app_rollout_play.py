@@ -17,12 +17,12 @@ from fairlead.contracts.plans.kinds import (
 )
 from kubeloop.objects.apps import DEPLOYMENTS
 from kubeloop.objects.core import EVENTS
-from tests.e2e.application_play import ApplicationPlay, component
+from tests.e2e.application_play import component
 from tests.e2e.clusters import Site, everywhere
 from tests.e2e.history import Tree
 from tests.e2e.installing import define
 from tests.e2e.plan_play import OLD
-from tests.e2e.revision_play import definitions_of
+from tests.e2e.revision_play import RevisionPlay, definitions_of
 from tests.e2e.zones import change
 
 KINDS = (ROLLOUT_TRAITS, APP_ROLLOUTS, APPLICATION_REVISIONS, APPLICATIONS, COMPONENTS, CONFIGURATIONS)
@@ -48,7 +48,7 @@ with_app_rollouts = partial(everywhere, definitions=definitions)
 """For scenarios that begin with `begin`."""
 
 
-class AppRolloutPlay(ApplicationPlay):
+class AppRolloutPlay(RevisionPlay):
     kind = APP_ROLLOUTS
 
     async def revise(self, image: str, revision: str) -> None:
@@ -61,18 +61,8 @@ class AppRolloutPlay(ApplicationPlay):
             await self.site.create(APPLICATIONS, {"metadata": metadata, "spec": spec})
         await self.until(lambda: self.object(APPLICATION_REVISIONS, revision))
 
-    async def go_to(self, target: str, source: str = "", **plan: Any) -> None:
-        """The plan is another one from its beginning."""
-        spec = {"targetAppRevisionName": target, "sourceAppRevisionName": source, "rolloutPlan": plan}
-        if not self.trait():
-            await self.site.create(APP_ROLLOUTS, {"metadata": {"name": "r"}, "spec": spec})
-            return
-        gone = dict.fromkeys(self.trait()["spec"]["rolloutPlan"])
-        await self.change({**spec, "rolloutPlan": {**gone, **plan}})
-
-    def deployments(self) -> dict[str, int]:
-        """The sizes of those that are there."""
-        return {name: self.size(name) for name in self.site.history.objects(DEPLOYMENTS)}
+    async def upgrade(self, target: str, source: str = "", **plan: Any) -> None:
+        await self.roll_to({"targetAppRevisionName": target, "sourceAppRevisionName": source}, plan)
 
 
 async def begin(site: Site, size: int = 2) -> AppRolloutPlay:
@@ -84,6 +74,6 @@ async def begin(site: Site, size: int = 2) -> AppRolloutPlay:
     play = AppRolloutPlay(site)
     play.start()
     await play.revise(OLD, "shop-v1")
-    await play.go_to("shop-v1", targetSize=size)
+    await play.upgrade("shop-v1", targetSize=size)
     await play.ends()
     return play

@@ -46,10 +46,13 @@ class RevisionPlay(ApplicationPlay):
         await self.until(lambda: self.object(CONTROLLER_REVISIONS, revision))
 
     async def go_to(self, target: str, **plan: Any) -> None:
+        await self.roll_to({"targetRevisionName": target}, plan)
+
+    async def roll_to(self, names: Tree, plan: Tree) -> None:
         """The plan is another one from its beginning."""
-        spec = {"targetRevisionName": target, "rolloutPlan": plan}
+        spec = {**names, "rolloutPlan": plan}
         if not self.trait():
-            await self.site.create(ROLLOUTS, {"metadata": {"name": "r"}, "spec": spec})
+            await self.site.create(self.kind, {"metadata": {"name": "r"}, "spec": spec})
             return
         gone = dict.fromkeys(self.trait()["spec"]["rolloutPlan"])
         await self.change({**spec, "rolloutPlan": {**gone, **plan}})

@@ -31,7 +31,7 @@ OLDER = Resource(APP_ROLLOUTS.group, "v1alpha2", APP_ROLLOUTS.plural, APP_ROLLOU
 async def gated(play: AppRolloutPlay, **plan: object) -> None:
     """`shop-v2` waits at the gate after its first batch."""
     await play.revise(NEW, "shop-v2")
-    await play.go_to("shop-v2", "shop-v1", **batches(1, 1, batchPartition=0, **plan))
+    await play.upgrade("shop-v2", "shop-v1", **batches(1, 1, batchPartition=0, **plan))
     await play.until(lambda: play.at() == GATED)
 
 
@@ -45,12 +45,12 @@ async def test_a_revision_is_rolled_turned_round_in_the_middle_and_rolled_again(
     await gated(play)
     assert play.sizes_of("web-v2") == [0, 1]
 
-    await play.go_to("shop-v1", "shop-v2", **batches(1, 1))
+    await play.upgrade("shop-v1", "shop-v2", **batches(1, 1))
     await play.until(lambda: play.deployments() == {"web-v1": 2, "web-v2": 0})
     await play.ends()
     assert "rolloutAbandoned" in play.states()
 
-    await play.go_to("shop-v2", "shop-v1", **batches(1, 1))
+    await play.upgrade("shop-v2", "shop-v1", **batches(1, 1))
     await play.until(lambda: play.deployments() == {"web-v1": 0, "web-v2": 2})
     await play.ends()
     assert (play.status()["lastTargetAppRevision"], play.status()["LastSourceAppRevision"]) == ("shop-v2", "shop-v1")
@@ -92,7 +92,7 @@ async def test_an_operator_that_dies_at_every_write_comes_to_the_same_end(site: 
     play = await begin(site)
     await play.revise(NEW, "shop-v2")
     await play.kill()
-    await play.go_to("shop-v2", "shop-v1", **batches(1, 1, targetSize=2))
+    await play.upgrade("shop-v2", "shop-v1", **batches(1, 1, targetSize=2))
 
     lives = await lives_until(play, LOCATING, before=before)
     lives += await lives_until(play, SUCCEEDED, before=before)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import partial
 from typing import Any
 
 import pytest
@@ -19,6 +20,8 @@ from fairlead.contracts.plans.kinds import (
 )
 from fairlead.contracts.plans.settings import PlanSettings
 from kubeloop.objects.apps import CONTROLLER_REVISIONS, DEPLOYMENTS
+from tests.contracts.plans.decide.applications.test_revision_rollouts import sizes
+from tests.contracts.plans.decide.applications.test_revision_rollouts import until as comes_to
 from tests.contracts.plans.decide.applications.world import World, an_application, component, lived, outside
 from tests.contracts.plans.decide.test_reading import ODD
 
@@ -58,18 +61,7 @@ def state(world: World) -> str:
     return found
 
 
-def sizes(world: World) -> dict[str, int]:
-    return {each: world.size(each) for each in world.names(DEPLOYMENTS)}
-
-
-def until(world: World, wanted: str, batch: str = "", most: int = 200) -> None:
-    for _ in range(most):
-        status = world.status(APP_ROLLOUTS, "r")
-        if status.get("rollingState") == wanted and batch in ("", status.get("batchRollingState")):
-            return
-        world.round()
-        world.settle()
-    raise AssertionError(f"never came to {wanted}: {world.status(APP_ROLLOUTS, 'r')}")
+until = partial(comes_to, resource=APP_ROLLOUTS)
 
 
 def gated(world: World, **plan: Any) -> None:

@@ -52,14 +52,14 @@ def sizes(world: World) -> dict[str, int]:
     return {each: world.size(each) for each in world.names(DEPLOYMENTS)}
 
 
-def until(world: World, wanted: str, batch: str = "", most: int = 200) -> None:
-    for _ in range(most):
-        status = world.status(ROLLOUTS, "r")
+def until(world: World, wanted: str, batch: str = "", resource: Resource = ROLLOUTS) -> None:
+    for _ in range(200):
+        status = world.status(resource, "r")
         if status.get("rollingState") == wanted and batch in ("", status.get("batchRollingState")):
             return
         world.round()
         world.settle()
-    raise AssertionError(f"never came to {wanted}: {world.status(ROLLOUTS, 'r')}")
+    raise AssertionError(f"never came to {wanted}: {world.status(resource, 'r')}")
 
 
 def test_the_first_revision_is_made_without_pods_and_scaled() -> None:
