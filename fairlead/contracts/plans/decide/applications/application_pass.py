@@ -119,7 +119,7 @@ def _passed(seen: FamilySeen, now: datetime) -> Flow[Decision]:
 
 def _templated(given: _Given) -> ApplicationStatus:
     """D-1: nothing is rendered until a rollout takes the annotation off."""
-    text = "an ApplicationDeployment brings it"
+    text = "an ApplicationDeployment or an AppRollout brings it"
     return given.said(replace(given.status, status=ROLLING_OUT), ROLLING_CONDITION, True, text)
 
 
@@ -138,7 +138,7 @@ def _kept(given: _Given, status: ApplicationStatus, again: timedelta) -> Flow[De
     reports = () if report is None else (report,)
     if found.writes and not refusal:
         return Decision("keep", Move(Reason.APPLYING, (*found.writes, *reports), given.now + again))
-    waits = "waiting for an ApplicationDeployment that names it as its target"
+    waits = "waiting for an ApplicationDeployment that names it, or an AppRollout that names a revision of it"
     text = refusal or (waits if status.status == ROLLING_OUT else f"kept as {found.name or 'revisions'} only")
     hold = Hold(Reason.APPLICATION_PENDING, given.now + again, ((str(seen.ref), text),))
     return Decision("template", hold, reports=reports)
