@@ -395,3 +395,14 @@ def play(
         return world
 
     return run(main(), seed=setting.seed, steps=steps)
+
+
+_FINE: list[tuple[object, Setting]] = []
+"""Stories that were played to their end, each with its setting."""
+
+
+def play_once(story: object, setting: Setting, scenario: Scenario, *, of: Callable[[Setting], World]) -> None:
+    """Plays the scenario of a story, unless it was played in an equal setting before, and ended well."""
+    if (story, setting) not in _FINE:
+        play(setting, scenario, of=of)
+        _FINE.append((story, setting))

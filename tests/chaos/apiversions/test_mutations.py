@@ -14,7 +14,7 @@ from tests.chaos.apiversions.safeties import Take
 from tests.chaos.apiversions.stories import Story
 from tests.chaos.apiversions.world import ApiSetting, ApiWorld
 from tests.chaos.judge import Broken
-from tests.chaos.world import Scenario, World, play
+from tests.chaos.world import Scenario, World, play, play_once
 from tests.chaos.zone_plans import Setting
 
 SEEDS = 3
@@ -85,7 +85,7 @@ def test_without_the_safety_an_invariant_breaks(case: str, monkeypatch: pytest.M
     """In one of a few orders of what is simultaneous."""
     take, story, setting, invariant = CASES[case]
     of = WORLDS.get(setting, ApiWorld)
-    play(setting, started(story), of=of)
+    play_once(story, setting, started(story), of=of)
 
     with pytest.raises(Broken, match=f"^{invariant} broken"):
         play_in_many_orders(setting, started(story, lambda: take(monkeypatch)), of)

@@ -12,7 +12,7 @@ from tests.chaos.plans import safeties, stories
 from tests.chaos.plans.safeties import Take
 from tests.chaos.plans.stories import Story
 from tests.chaos.plans.world import RolledSetting, RolledWorld
-from tests.chaos.world import Scenario, World, play
+from tests.chaos.world import Scenario, World, play, play_once
 
 SEEDS = 5
 FIVE = RolledSetting((), leased=True, latency=0.02, lag=0.1)
@@ -90,7 +90,7 @@ CASES: dict[str, tuple[Take, Story, RolledSetting, str]] = {
 def test_without_the_safety_an_invariant_breaks(case: str, monkeypatch: pytest.MonkeyPatch) -> None:
     """In one of a few orders of what is simultaneous."""
     take, story, setting, invariant = CASES[case]
-    play(setting, started(story), of=RolledWorld)
+    play_once(story, setting, started(story), of=RolledWorld)
 
     with pytest.raises(Broken, match=f"^{invariant} broken"):
         play_in_many_orders(setting, started(story, lambda: take(monkeypatch)))
