@@ -5,6 +5,7 @@ from __future__ import annotations
 import itertools
 from collections.abc import Iterator
 from contextlib import contextmanager
+from pathlib import Path
 
 import pytest
 
@@ -23,15 +24,20 @@ class Planes:
         self._planes: dict[tuple[bool, bool], Plane] = {}
         self._numbers = itertools.count(1)
 
+    @staticmethod
+    def need(*, is_older: bool = False) -> Path | None:
+        """Skips the test when this machine has no control plane; the API server's program where it is an older one."""
+        try:
+            find(lambda _line: None, build=False)
+            return find_older(lambda _line: None, build=False) if is_older else None
+        except Unavailable as problem:
+            pytest.skip(str(problem))
+
     def get(self, *, controllers: bool, is_older: bool = False) -> Plane:
         """Skips the test when this machine has no control plane; one that does not start is a failure."""
         flavour = controllers, is_older
         if flavour not in self._planes:
-            try:
-                find(lambda _line: None, build=False)
-                apiserver = find_older(lambda _line: None, build=False) if is_older else None
-            except Unavailable as problem:
-                pytest.skip(str(problem))
+            apiserver = self.need(is_older=is_older)
             plane = Plane(controllers=controllers, audited_groups=(ACCOUNTS,), apiserver=apiserver)
             plane.start()
             self._planes[flavour] = plane

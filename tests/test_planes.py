@@ -6,6 +6,7 @@ from pathlib import Path
 
 import pytest
 
+from fairlead.plane.build import Unavailable
 from tests import planes as planes_module
 from tests.planes import Planes
 
@@ -67,3 +68,20 @@ def test_after_a_failure_the_next_one_gets_another(planes: Planes) -> None:
     assert planes.get(controllers=True) is not spoilt
     assert planes.get(controllers=False) is other
     planes.close()
+
+
+def test_who_has_planes_of_its_own_needs_none_to_be_started(planes: Planes) -> None:
+    assert planes.need() is None
+    assert planes.need(is_older=True) == OLDER
+
+    assert _Plane.running == 0
+
+
+def test_who_needs_a_plane_is_skipped_where_there_is_none(planes: Planes, monkeypatch: pytest.MonkeyPatch) -> None:
+    def find(_tell: object, *, build: bool) -> None:
+        raise Unavailable("there is no Go")
+
+    monkeypatch.setattr(planes_module, "find", find)
+
+    with pytest.raises(pytest.skip.Exception, match="there is no Go"):
+        planes.need()

@@ -54,7 +54,7 @@ def test_the_files_are_as_the_recorder_writes_them(name: str) -> None:
 @pytest.mark.parametrize("name", STATES)
 def test_what_is_recorded_now_rests(name: str, tmp_path: Path, planes: Planes) -> None:
     """On a control plane of its own: states are about whole clusters."""
-    planes.get(controllers=True)  # skips where there is none
+    planes.need()
     with Plane() as plane:
         items = asyncio.run(copies.recorded(plane, name))
     path = tmp_path / "copy.json"

@@ -104,7 +104,7 @@ def _some(cases: tuple[Case, ...]) -> list[Case]:
 @pytest.mark.real
 def test_what_is_committed_is_what_the_real_server_answers(planes: Planes, monkeypatch: pytest.MonkeyPatch) -> None:
     """A few cases of each area; all of them are recorded by `make record`."""
-    planes.get(controllers=False)  # skips where there is no control plane
+    planes.need()
     monkeypatch.setattr(exchanges, "AREAS", {area: tuple(_some(cases)) for area, cases in AREAS.items()})
 
     with Plane(controllers=False, accounts=True) as plane:
