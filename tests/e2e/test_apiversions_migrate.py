@@ -103,7 +103,7 @@ async def test_every_object_is_written_once_and_the_old_version_can_be_removed(s
     assert (again.code, "nothing to do" in again.out) == (codes.DONE, True)
 
 
-@everywhere(controllers=False)
+@everywhere(controllers=False, long=True)
 async def test_a_killed_run_goes_on_behind_its_cursor(site: Site) -> None:
     """A12."""
     await stored_in_v1(site, MANY)

@@ -315,7 +315,7 @@ ALONE = f"worked out by this command, because no operator was found in the clust
 """Said where the operator does not run as a pod that can be asked."""
 
 
-@on_clusters(on=("served", "real"))
+@on_clusters(on=("served", "real"), long=True)
 async def test_the_programs_tell_what_a_rollout_waits_for_promote_it_and_see_its_end(scene: Scene) -> None:
     config, place = scene.site.server.kubeconfig, ("-n", scene.site.namespace)
     await first_generation(scene)

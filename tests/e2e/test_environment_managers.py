@@ -43,7 +43,7 @@ async def test_a_change_conflicts_with_whoever_applied_a_request_and_forced_once
     await scene.promoted(3)
 
 
-@on_clusters()
+@on_clusters(long=True)
 async def test_a_tool_of_v1alpha1_that_names_no_request_is_no_hindrance(scene: Scene) -> None:
     await server_side(scene, manifest({**V, "requestRollout": FIRST}, OLD), "old-tool")
     await scene.promoted(1)
@@ -68,7 +68,7 @@ async def test_a_tool_of_v1alpha1_gives_up_everything_by_applying_a_name_alone(s
     await scene.promoted(2)
 
 
-@on_clusters()
+@on_clusters(long=True)
 async def test_the_role_of_v1alpha1_does_not_change_what_it_has_become(scene: Scene) -> None:
     await scene.apply(manifest({**V, "environmentdIamRoleArn": "arn:first"}, OLD))
     await scene.promoted(1)

@@ -152,7 +152,7 @@ async def test_a15_forcing_before_it_has_caught_up_skips_that(scene: Scene) -> N
     assert scene.stubs.world.seen.index(skipped) < scene.stubs.world.seen.index(promoted)
 
 
-@on_clusters()
+@on_clusters(long=True)
 async def test_a16_with_downtime_the_old_generation_goes_before_the_next_one_comes(scene: Scene) -> None:
     scene.stubs.tell(2, catch_up="never")
     await scene.apply(manifest(V))
@@ -167,7 +167,7 @@ async def test_a16_with_downtime_the_old_generation_goes_before_the_next_one_com
     assert gone.version < came.version
 
 
-@on_clusters()
+@on_clusters(long=True)
 async def test_a17_a_rollout_that_is_reverted_before_its_promotion_leaves_nothing_behind(scene: Scene) -> None:
     scene.stubs.tell(2, catch_up="never")
     await scene.apply(manifest(V))

@@ -149,7 +149,7 @@ def restarts(scene: Scene, pod: str) -> int:
     return max((each["restartCount"] for each in statuses), default=0)
 
 
-@on_clusters(on=("served", "real"))
+@on_clusters(on=("served", "real"), long=True)
 async def test_commands_show_what_blocks_and_the_watch_leaves_with_4(scene: Scene) -> None:
     await scene.apply(manifest(V))
     await scene.promoted(1)

@@ -46,7 +46,7 @@ async def test_t01_a_legacy_environment_rolls_out_when_v1alpha1_is_applied(scene
     assert (await scene.container(2))["image"] == NEWER
 
 
-@on_clusters(begins=False)
+@on_clusters(begins=False, long=True)
 async def test_t02_a_legacy_environment_rolls_out_when_v1alpha2_is_applied(scene: Scene) -> None:
     """Seen at v1alpha1 the rollout is complete by the rule of that version."""
     await taken_over_idle(scene)
@@ -59,7 +59,7 @@ async def test_t02_a_legacy_environment_rolls_out_when_v1alpha2_is_applied(scene
     assert old["spec"]["requestRollout"] == old["status"]["lastCompletedRolloutRequest"] == derived
 
 
-@on_clusters(on=EVERY)
+@on_clusters(on=EVERY, long=True)
 async def test_t03_v1alpha1_applied_over_v1alpha2_rolls_out(scene: Scene) -> None:
     """The status that is stored with the new spec is the old one; only the operator asks for the rollout."""
     await scene.apply(manifest(V))
@@ -91,7 +91,7 @@ async def test_t04_a_changed_manifest_rolls_out_and_the_same_again_changes_nothi
     assert scene.stubs.promoted == [1, 2]
 
 
-@on_clusters(begins=False, on=EVERY)
+@on_clusters(begins=False, on=EVERY, long=True)
 async def test_t05_a_legacy_rollout_under_way_goes_on_with_its_generation(scene: Scene) -> None:
     await define_legacy(scene)
     legacy = await a_legacy(scene, asked=SECOND, reason="Applying")
@@ -176,7 +176,7 @@ async def test_t07_a_change_in_the_middle_of_a_rollout_goes_into_the_same_genera
     assert DEBUGGING[0] in (await scene.container(2))["env"]
 
 
-@on_clusters()
+@on_clusters(long=True)
 async def test_t08_an_annotation_rolls_out_and_leaves_the_spec_alone(scene: Scene) -> None:
     await scene.apply(manifest(V))
     await scene.promoted(1)

@@ -207,7 +207,7 @@ async def test_a_second_update_begins_again_from_above(site: Site) -> None:
     assert play.numbers_so_far()[-6:] == ["1/4", "4/4", "3/4", "2/4", "1/4", "0/4"]
 
 
-@with_sets()
+@with_sets(long=True)
 async def test_a_crash_after_the_revision_leaves_no_second_one(site: Site) -> None:
     """Scenario 12 and section 5.1."""
     play = await begin(site)

@@ -11,7 +11,7 @@ from kubeloop.objects.core import PODS, SERVICES
 from kubeloop.request import MERGE_PATCH, Request, path_of
 from kubesim.pods.behaviour import CRASH_AFTER, CRASH_TIMES, HANG_TERMINATING, PENDING
 from tests.contracts.leaderworker.decide.sets import a_set, environment
-from tests.e2e.clusters import Site
+from tests.e2e.clusters import Site, long
 from tests.e2e.history import Tree
 from tests.e2e.leaderworker_play import FIRST, SECOND, Play, a_pod, begin, body_of, key_of, owner_of
 from tests.e2e.leaderworker_rules import judged
@@ -78,7 +78,7 @@ def restarts(site: Site, pod: str) -> int:
 
 
 @with_sets()
-@pytest.mark.parametrize("mishap", ["deleted", "restarted", "leader restarted"])
+@pytest.mark.parametrize("mishap", ["deleted", long("restarted"), "leader restarted"])
 async def test_a_group_is_recreated_when_one_of_its_pods_fails(site: Site, mishap: str) -> None:
     """Scenario 15, RecreateGroupOnPodRestart."""
     play = await begin(site)

@@ -26,7 +26,7 @@ from kubeloop.request import MERGE_PATCH, patch
 from kubesim.kubelet.pods import SCHEDULER
 from kubesim.pods.behaviour import CRASH_AFTER, GONE_AFTER
 from tests.contracts.leaderworker.decide.sets import a_set
-from tests.e2e.clusters import SimGround, Site
+from tests.e2e.clusters import SimGround, Site, long
 from tests.e2e.history import Tree
 from tests.e2e.leaderworker_play import (
     FIRST,
@@ -306,7 +306,7 @@ async def test_recreations_are_spaced_and_bounded(site: Site, killed: bool) -> N
 
 
 @with_sets()
-@pytest.mark.parametrize("parallel", [True, False])
+@pytest.mark.parametrize("parallel", [True, long(False)])
 async def test_workers_go_beside_their_leader_where_a_set_asks_for_that(site: Site, parallel: bool) -> None:
     """Scenario 28."""
     play = await begin(site)
