@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+from functools import cache
 from pathlib import Path
 
 import msgspec
@@ -16,7 +17,8 @@ from kubeloop.objects import apps, core, meta
 SOURCES = [Path(package.__file__ or "").parent for package in (fairlead, kubeloop, kubesim)]
 
 
-def attributes_read() -> set[str]:
+@cache
+def attributes_read() -> frozenset[str]:
     """Every name that is read from some object in the program, structural patterns included."""
     names: set[str] = set()
     for path in (path for folder in SOURCES for path in folder.rglob("*.py")):
@@ -25,7 +27,7 @@ def attributes_read() -> set[str]:
                 names.add(node.attr)
             elif isinstance(node, ast.MatchClass):
                 names.update(node.kwd_attrs)
-    return names
+    return frozenset(names)
 
 
 @pytest.mark.parametrize("module", [meta, core, apps], ids=lambda module: module.__name__)
