@@ -14,8 +14,8 @@ from typing import Any
 from structlog.types import FilteringBoundLogger
 
 from fairlead.contracts.environments.conversion_rules import RULES, RULES_NAME
-from fairlead.contracts.environments.install.definitions import definitions, materializes
-from fairlead.contracts.environments.kinds import MANAGER
+from fairlead.contracts.environments.install.definitions import definitions
+from fairlead.contracts.environments.kinds import MANAGER, MATERIALIZES
 from fairlead.contracts.environments.metrics import EnvironmentMetrics
 from fairlead.contracts.environments.settings import ConversionOptions
 from fairlead.engine.certificates.authority import AuthorityFiles, FromAuthority, Publication
@@ -26,7 +26,7 @@ from fairlead.engine.conversion.health import alive, healthy
 from fairlead.engine.conversion.webhook import LARGEST_REVIEW, MOST_HELD, Conversion, Elsewhere, Reviewed
 from fairlead.engine.conversion.worker import Worker
 from fairlead.engine.decide.migration import is_mixed
-from fairlead.engine.decide.registration import Tree, Webhook, name_of
+from fairlead.engine.decide.registration import Tree, Webhook
 from fairlead.engine.kinds.migration import Migration, Run
 from fairlead.engine.kinds.registration import Registration
 from fairlead.engine.serving.https_server import HttpsServer, Limits
@@ -35,6 +35,8 @@ from kubeloop.caches import Caches
 from kubeloop.client import Client
 from kubeloop.records import MemoryRecords
 
+ENVIRONMENTS = f"{MATERIALIZES.plural}.{MATERIALIZES.group}"
+"""The name of their definition."""
 PATH = "/convert"
 HEALTH = "/healthz"
 LIFE = "/livez"
@@ -86,9 +88,7 @@ class Converting:
             heed=self._heed,
         )
         # Their contract stores no journal, and their role grants no place for one: a leader begins from the start.
-        self.migration = Migration(
-            name_of(materializes()), lambda: self.is_mixed, MemoryRecords(), heard=self._migrated
-        )
+        self.migration = Migration(ENVIRONMENTS, lambda: self.is_mixed, MemoryRecords(), heard=self._migrated)
 
     @property
     def controllers(self) -> tuple[Controller[Any], ...]:
@@ -124,7 +124,7 @@ class Converting:
         return Conversion(RULES, self._log, elsewhere, self._converted)
 
     def _heed(self, name: str, definition: Tree) -> None:
-        if name != name_of(materializes()):
+        if name != ENVIRONMENTS:
             return
         self.is_mixed = is_mixed(definition)
         if self.is_mixed:
