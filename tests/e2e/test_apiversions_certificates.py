@@ -83,7 +83,7 @@ async def test_a26_a_rotation_fails_no_read_and_writes_the_definition_twice(site
         decided_again(world.replicas[0].rounds)
 
 
-@everywhere(controllers=False)
+@everywhere(controllers=False, long=True)
 async def test_a27_a_pair_of_another_authority_is_trusted_before_it_is_served(site: Site) -> None:
     name = f"fairlead.{site.namespace}.svc"
     async with a_certificate_world(site, source="secret", secret="mine", overlap=2.0) as world:
@@ -105,7 +105,7 @@ async def test_a27_a_pair_of_another_authority_is_trusted_before_it_is_served(si
         decided_again(world.replicas[0].rounds)
 
 
-@everywhere(controllers=False)
+@everywhere(controllers=False, long=True)
 async def test_a28_a_key_that_does_not_match_leaves_the_old_pair_served(site: Site) -> None:
     name = f"fairlead.{site.namespace}.svc"
     async with a_certificate_world(site, source="secret", secret="mine") as world:

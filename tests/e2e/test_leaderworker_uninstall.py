@@ -11,7 +11,7 @@ from fairlead.contracts.leaderworker.install.values import CHART, Values
 from fairlead.contracts.leaderworker.kinds import LEADER_WORKER_SETS
 from tests.contracts.leaderworker.decide.sets import a_set
 from tests.contracts.zones.install import helm
-from tests.e2e.clusters import Site, everywhere
+from tests.e2e.clusters import Site, everywhere, long
 from tests.e2e.history import Tree
 from tests.e2e.installing import define, present, put
 from tests.e2e.test_uninstall import keys, names
@@ -27,7 +27,7 @@ def made_by(case: str, namespace: str) -> list[Tree]:
     return [one for one in made if one["kind"] not in KEPT]
 
 
-@pytest.mark.parametrize("case", ["chart", "manifests"])
+@pytest.mark.parametrize("case", ["chart", long("manifests")])
 @everywhere(controllers=False)
 async def test_all_of_an_installation_is_found_and_removed_webhooks_first(site: Site, case: str) -> None:
     await define(site, *definitions())

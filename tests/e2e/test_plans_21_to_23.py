@@ -78,7 +78,7 @@ async def test_scenario_21_application_handover(site: Site) -> None:
     assert ADJUSTMENTS not in play.annotations(APPLICATIONS, "next")
 
 
-@with_applications()
+@with_applications(long=True)
 async def test_scenario_22_conflicting_traits(site: Site) -> None:
     play = await begin(site)
     await admit(site)

@@ -68,7 +68,7 @@ async def test_scenario_25_notification(site: Site) -> None:
 
 
 @pytest.mark.parametrize("status", [500, None], ids=["it fails", "it is down"])
-@with_traits()
+@with_traits(long=True)
 async def test_scenario_25_receiver_down(site: Site, status: int | None) -> None:
     """The rollout comes to its end; each message is tried three times, and no more."""
     chat = Chat(status)

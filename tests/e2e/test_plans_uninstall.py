@@ -10,7 +10,7 @@ from fairlead.contracts.plans.install.objects import objects
 from fairlead.contracts.plans.install.values import CHART, Values
 from fairlead.contracts.plans.kinds import ROLLOUT_TRAITS
 from tests.contracts.zones.install import helm
-from tests.e2e.clusters import Site, everywhere
+from tests.e2e.clusters import Site, everywhere, long
 from tests.e2e.history import Tree
 from tests.e2e.installing import define, present, put
 from tests.e2e.test_uninstall import keys, names
@@ -26,7 +26,7 @@ def made_by(case: str, namespace: str) -> list[Tree]:
     return [one for one in made if one["kind"] not in KEPT]
 
 
-@pytest.mark.parametrize("case", ["chart", "manifests"])
+@pytest.mark.parametrize("case", [long("chart"), "manifests"])
 @everywhere(controllers=False)
 async def test_all_of_an_installation_is_found_and_removed_webhooks_first(site: Site, case: str) -> None:
     await define(site, *definitions())

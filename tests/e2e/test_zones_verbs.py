@@ -369,7 +369,7 @@ async def test_edits_of_one_zone_make_going_back_a_choice(site: Site) -> None:
     assert [write.ref.name for write in done.written] == [f"{PREFIX}a"]
 
 
-@everywhere(controllers=True, on=("served", "real"))
+@everywhere(controllers=True, on=("served", "real"), long=True)
 async def test_the_programs_pause_take_back_and_tell_who_and_why(site: Site) -> None:
     config, place = site.server.kubeconfig, ("-n", site.namespace)
     await three_zones(site)
