@@ -26,8 +26,8 @@ from fairlead.plane.launch import Plane
 from kubeloop.client import Client
 from kubeloop.errors import NotFound
 from kubeloop.http_transport import HttpTransport
-from kubeloop.objects.apps import STATEFULSETS
-from kubeloop.objects.core import PODS
+from kubeloop.objects.apps import CONTROLLER_REVISIONS, DEPLOYMENTS, REPLICASETS, STATEFULSETS
+from kubeloop.objects.core import CONFIGMAPS, LEASES, PODS, SECRETS, SERVICES
 from kubeloop.objects.meta import Ref, Resource
 from kubeloop.request import Request, Transport, create, get, path_of
 from kubesim.cluster import Cluster
@@ -74,10 +74,23 @@ _ROLES = tuple(
 )
 _WORKLOADS = (
     STATEFULSETS,
-    Resource("apps", "v1", "deployments", "Deployment"),
-    Resource("apps", "v1", "replicasets", "ReplicaSet"),
+    DEPLOYMENTS,
+    REPLICASETS,
     Resource("apps", "v1", "daemonsets", "DaemonSet"),
+    Resource("batch", "v1", "cronjobs", "CronJob"),
+    Resource("batch", "v1", "jobs", "Job"),
 )
+_BESIDE_WORKLOADS = (
+    SERVICES,
+    SECRETS,
+    LEASES,
+    CONTROLLER_REVISIONS,
+    Resource("policy", "v1", "poddisruptionbudgets", "PodDisruptionBudget"),
+    Resource("", "v1", "persistentvolumeclaims", "PersistentVolumeClaim"),
+    Resource("networking.k8s.io", "v1", "ingresses", "Ingress"),
+    Resource("networking.k8s.io", "v1", "networkpolicies", "NetworkPolicy"),
+)
+"""Kinds whose objects operators look for in all namespaces, or that take up addresses."""
 
 
 class Reachable(Protocol):
@@ -318,11 +331,20 @@ class RealGround:
         for resource in _ROLES:
             await _delete_all(site, resource, ("labelSelector", "kubernetes.io/bootstrapping!=rbac-defaults"))
         for resource in _WORKLOADS:
-            await _delete_all(site, resource)
+            await _delete_all(site, resource, ("propagationPolicy", "Background"))
         await _delete_all(site, PODS, ("gracePeriodSeconds", "0"))
         await self._keep_or_undefine(site)
+        if self._controllers:
+            await self._empty(site)
+            return
         with suppress(NotFound):  # the scenario may have deleted it
             await site.client.call(Request("DELETE", path_of(NAMESPACES, name=site.namespace)))
+
+    async def _empty(self, site: Site) -> None:
+        """The namespace stays: to remove one, its controller asks twice for every kind that there is."""
+        for resource in _BESIDE_WORKLOADS:
+            await _delete_all(site, resource)
+        await _delete_all(site, CONFIGMAPS, ("fieldSelector", "metadata.name!=kube-root-ca.crt"))
 
     async def _keep_or_undefine(self, site: Site) -> None:
         await site.history.follow(CUSTOM_RESOURCES)
