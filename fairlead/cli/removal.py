@@ -13,44 +13,48 @@ from datetime import timedelta
 
 from msgspec import Struct
 
+from fairlead.cli.cluster_roles import BINDINGS, CLUSTER_ROLES, unlabelled
+from fairlead.cli.deletion_marks import unmark
 from fairlead.contracts import contract, contracts
 from fairlead.core.times import parse_rfc3339
 from fairlead.engine.contract import Contract
-from fairlead.engine.letting_go import Held, LettingGo
+from fairlead.engine.letting_go import Held, Leaving, LettingGo
 from kubeloop import clock
 from kubeloop.client import Client
 from kubeloop.errors import KubeError, NotFound
-from kubeloop.objects.core import LEASES
+from kubeloop.objects.apps import DEPLOYMENTS
+from kubeloop.objects.core import LEASES, SECRETS
 from kubeloop.objects.meta import Meta, Ref, Resource
-from kubeloop.request import delete
+from kubeloop.request import MERGE_PATCH, delete, patch
 
 NAME_LABEL = "app.kubernetes.io/name"
 _ADMISSION = "admissionregistration.k8s.io"
 _RBAC = "rbac.authorization.k8s.io"
 _MONITORING = "monitoring.coreos.com"
+_CERT_MANAGER = "cert-manager.io"
 
 WEBHOOKS = (
     Resource(_ADMISSION, "v1", "validatingwebhookconfigurations", "ValidatingWebhookConfiguration", namespaced=False),
     Resource(_ADMISSION, "v1", "mutatingwebhookconfigurations", "MutatingWebhookConfiguration", namespaced=False),
 )
 INSIDE = (
-    Resource("apps", "v1", "deployments", "Deployment"),
+    DEPLOYMENTS,
     Resource("policy", "v1", "poddisruptionbudgets", "PodDisruptionBudget"),
     Resource("", "v1", "services", "Service"),
     Resource("networking.k8s.io", "v1", "networkpolicies", "NetworkPolicy"),
     Resource(_MONITORING, "v1", "servicemonitors", "ServiceMonitor"),
+    Resource(_MONITORING, "v1", "podmonitors", "PodMonitor"),
     Resource(_MONITORING, "v1", "prometheusrules", "PrometheusRule"),
+    Resource(_CERT_MANAGER, "v1", "certificates", "Certificate"),
+    Resource(_CERT_MANAGER, "v1", "issuers", "Issuer"),
     Resource("", "v1", "configmaps", "ConfigMap"),
-    Resource("", "v1", "secrets", "Secret"),
+    SECRETS,
     LEASES,
     Resource(_RBAC, "v1", "rolebindings", "RoleBinding"),
     Resource(_RBAC, "v1", "roles", "Role"),
     Resource("", "v1", "serviceaccounts", "ServiceAccount"),
 )
-ROLES = (
-    Resource(_RBAC, "v1", "clusterrolebindings", "ClusterRoleBinding", namespaced=False),
-    Resource(_RBAC, "v1", "clusterroles", "ClusterRole", namespaced=False),
-)
+ROLES = (BINDINGS, CLUSTER_ROLES)
 CUSTOM = Resource(
     "apiextensions.k8s.io", "v1", "customresourcedefinitions", "CustomResourceDefinition", namespaced=False
 )
@@ -108,31 +112,63 @@ async def find(client: Client, part: str, namespace: str, *, kinds: bool) -> tup
     for resource in WEBHOOKS:
         found += await _labelled(client, resource, "", whose)
     for resource in INSIDE:
-        found += await _labelled(client, resource, namespace, named)
+        if not (removed.holds_data and resource == SECRETS):
+            found += await _labelled(client, resource, namespace, named)
     # Earlier releases gave the Leases of other contracts the same labels.
     others = {(LEASES, each.lease) for each in contracts() if each.name != part}
     found = [item for item in found if (item.ref.resource, item.ref.name) not in others]
     for resource in ROLES:
         found += await _labelled(client, resource, "", f"{named},{whose}")
+    deployed = [item.ref.name for item in found if item.ref.resource == DEPLOYMENTS]
+    found += [
+        _item(ref.resource, meta) for ref, meta in await unlabelled(client, namespace, deployed, removed.installed_for)
+    ]
     if kinds:
         for definition in _definitions(removed):
             found += await _kind(client, *definition)
     return tuple(found)
 
 
-async def held_definitions(client: Client, namespace: str, items: Sequence[Item] | None) -> tuple[Held, ...]:
-    """Definitions that name a Service which is to go; None: whichever the operator of the namespace has attached."""
-    services = None if items is None else [each.ref.name for each in items if each.ref.resource.kind == "Service"]
+def leaving(part: str, namespace: str, items: Sequence[Item] | None, *, union: bool) -> Leaving:
+    """The installation of the part with these objects; None: it stays, and only lets go of definitions."""
+    gone = contract(part)
+    services = None if items is None else tuple(each.ref.name for each in items if each.ref.resource.kind == "Service")
+    own = frozenset(name for name, _ in _definitions(gone)) if gone.registers else frozenset()
+    return Leaving(namespace=namespace, services=services, own=own, attached=gone.letting_go is not None, union=union)
+
+
+async def held_definitions(client: Client, gone: Leaving) -> tuple[Held, ...]:
+    """Definitions that name a Service which is to go, or that the operator of the namespace has written."""
     found: list[Held] = []
-    if services is None or services:
+    if gone.services is None or gone.services:
         for room in _letting_go():
-            found += await room.find(client, namespace, services)
+            found += await room.find(client, gone)
     return tuple(found)
 
 
-async def let_go(client: Client, namespace: str, held: Sequence[Held]) -> None:
+async def let_go(client: Client, gone: Leaving, held: Sequence[Held]) -> None:
     for room in _letting_go() if held else ():
-        await room.release(client, namespace, held)
+        await room.release(client, gone, held)
+
+
+async def stop(client: Client, part: str, namespace: str) -> Removal:
+    """Has no operator of the part run in the namespace: one that registers its kinds puts back what is its own."""
+    stopped = contract(part)
+    deployed = [*await _labelled(client, DEPLOYMENTS, namespace, f"{NAME_LABEL}={stopped.chart}")]
+    for item in deployed:
+        await client.call(patch(item.ref, MERGE_PATCH, b'{"spec":{"replicas":0}}'))
+    lease = Ref(LEASES, namespace, stopped.lease)
+    try:
+        held = bool(stopped.lease) and await _stays_held(client, lease)
+    except NotFound:
+        held = False
+    return Removal((), (), held=(Item(lease),) if held else ())
+
+
+async def freed(client: Client, part: str) -> int:
+    """Objects that lost what only an operator would have taken from them when they are deleted."""
+    mark = contract(part).mark
+    return 0 if mark is None else await unmark(client, mark)
 
 
 def _letting_go() -> Iterator[LettingGo]:

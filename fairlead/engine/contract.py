@@ -46,6 +46,13 @@ class Root(Struct, frozen=True):
     """Whether a cluster may lack the resource, or withhold it; there is none of it then."""
 
 
+class Mark(Struct, frozen=True):
+    """A finalizer that stands for nothing but bookkeeping: without an operator it only keeps objects from going."""
+
+    resource: Resource
+    finalizer: str
+
+
 class Contract(Struct, frozen=True, kw_only=True):
     name: str
     """As options, sections of a configuration, metrics and explain documents have it."""
@@ -84,6 +91,11 @@ class Contract(Struct, frozen=True, kw_only=True):
     installed_for: str = ""
     """Label by which what an installation has outside of its namespace tells whose it is; empty: nothing does, so that
     `uninstall` cannot know the installation."""
+    holds_data: bool = False
+    """Whether what its objects stand for is data of users: `uninstall` then leaves its kinds and all Secrets alone."""
+    mark: Mark | None = None
+    """What its operator puts on objects to hear of their deletion; None: nothing, or what stands for work to be done
+    before an object goes."""
     letting_go: Room[Any] | None = None
     """How definitions, of whichever contract, are let go of before an installation is removed that they name."""
     about_kinds: str = ""

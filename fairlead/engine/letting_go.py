@@ -9,6 +9,20 @@ from msgspec import Struct
 from kubeloop.client import Client
 
 
+class Leaving(Struct, frozen=True, kw_only=True):
+    """An installation that is about to go."""
+
+    namespace: str
+    services: tuple[str, ...] | None
+    """Its Services that go; None: none does, and what its operator has written is meant."""
+    own: frozenset[str] = frozenset()
+    """Definitions that its operator registers, and so writes again for as long as it runs."""
+    attached: bool = True
+    """Without `services`: whether definitions are meant that rules have attached to it."""
+    union: bool = False
+    """Whether definitions get union schemas where they could not do without it otherwise."""
+
+
 class Held(Struct, frozen=True):
     """A definition that names a Service of the installation."""
 
@@ -17,15 +31,18 @@ class Held(Struct, frozen=True):
     """Why it cannot do without, each with what would clear it; none: it can."""
     fails: str = ""
     """What fails should it be left as it is."""
+    notes: tuple[str, ...] = ()
+    """What union schemas cannot keep."""
 
     def __str__(self) -> str:
-        if not self.obstacles:
-            return f"{self.name}: is detached, its objects are converted by nobody then"
-        return f"{self.name}: cannot be detached: {'; '.join(self.obstacles)}"
+        if self.obstacles:
+            return f"{self.name}: cannot be detached: {'; '.join(self.obstacles)}"
+        kept = f" ({'; '.join(self.notes)})" if self.notes else ""
+        return f"{self.name}: is detached, its objects are converted by nobody then{kept}"
 
 
 class LettingGo(Struct, frozen=True):
-    find: Callable[[Client, str, Sequence[str] | None], Awaitable[tuple[Held, ...]]]
-    """What names one of these Services of the namespace, or any of them as far as the operator wrote that; sorted."""
-    release: Callable[[Client, str, Sequence[Held]], Awaitable[None]]
-    """Lets go of those that have no obstacles; what asks for them to be held, in that namespace, goes first."""
+    find: Callable[[Client, Leaving], Awaitable[tuple[Held, ...]]]
+    """What names a Service of the installation; sorted."""
+    release: Callable[[Client, Leaving, Sequence[Held]], Awaitable[None]]
+    """Lets go of those that have no obstacles; what asks for them to be held, in its namespace, goes first."""

@@ -198,7 +198,7 @@ def test_the_operator_serves_it_by_name() -> None:
     [
         ("crds", "zones,environments,leaderworker,plans,toy"),
         ("manifests", "zones,environments,leaderworker,plans,apiversions,toy"),
-        ("uninstall", "zones,leaderworker,plans,apiversions,toy"),
+        ("uninstall", "zones,environments,leaderworker,plans,apiversions,toy"),
     ],
 )
 def test_help_names_it(command: str, parts: str, capsys: pytest.CaptureFixture[str]) -> None:

@@ -37,6 +37,12 @@ def test_objects_are_shown_in_the_order_in_which_they_go() -> None:
     ]
 
 
+def test_what_stands_for_data_is_said_to_stay() -> None:
+    text = shown([DEPLOYMENT], "environments", "mz", kinds=False)
+
+    assert text.splitlines()[-1] == "The kinds, their objects and all Secrets stay."
+
+
 def test_who_installed_with_helm_is_told_of_its_record() -> None:
     by_helm = Item(DEPLOYMENT.ref, "Helm")
 
@@ -100,6 +106,7 @@ def test_document_tells_what_was_found_removed_and_left() -> None:
         (["--crds", "--keep-crds"], "not allowed with argument"),
         (["-n", "a", "-n", "b"], "-n is given more than once"),
         (["--part", "flows"], "--part"),
+        (["--part", "environments", "--crds"], "the kinds of environments stay, because their objects stand for data"),
     ],
 )
 def test_mistakes_are_one_sentence(words: list[str], said: str, capsys: pytest.CaptureFixture[str]) -> None:

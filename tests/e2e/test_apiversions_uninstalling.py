@@ -28,10 +28,10 @@ MERGE = "application/merge-patch+json"
 OBJECTS = 20
 
 
-async def uninstalled(site: Site, *words: str) -> Ran:
+async def uninstalled(site: Site, *words: str, part: str = "apiversions") -> Ran:
     parser = argparse.ArgumentParser()
     uninstall.add_arguments(parser)
-    given = parser.parse_args(["--part=apiversions", "--yes", *words])
+    given = parser.parse_args([f"--part={part}", "--yes", *words])
     out, err = io.StringIO(), io.StringIO()
     with redirect_stdout(out), redirect_stderr(err):
         code = await uninstall.carried_out(site.client, site.namespace, given)

@@ -27,6 +27,8 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--yes", action="store_true", help="remove without asking")
     about = "remove it although requests that need its conversion will fail then; it names them"
     parser.add_argument("--leave-conversion", action="store_true", help=about)
+    about = "write union schemas to definitions that could not do without its conversion otherwise"
+    parser.add_argument("--union", action="store_true", help=about)
     about = "only let go of definitions that name it, and remove nothing: for whoever removes the rest himself"
     parser.add_argument("--only-detach", action="store_true", help=about)
     kinds = parser.add_mutually_exclusive_group()
@@ -40,6 +42,11 @@ def run(arguments: argparse.Namespace) -> int:
 
     if arguments.all_namespaces:
         raise UsageError("an installation looks after one namespace: name it with -n instead of -A")
+    if arguments.crds and contract(arguments.part).holds_data:
+        raise UsageError(
+            f"the kinds of {arguments.part} stay, because their objects stand for data: leave --crds out, delete the "
+            "objects that are no longer needed, and then the kinds with kubectl"
+        )
 
     async def work(cluster: Cluster) -> int:
         return await carried_out(cluster.client, cluster.namespaces[0], arguments)
@@ -49,17 +56,19 @@ def run(arguments: argparse.Namespace) -> int:
 
 async def carried_out(client: Client, namespace: str, arguments: argparse.Namespace) -> int:
     """The exit code of the removal of what is installed in the namespace."""
-    from fairlead.cli.removal import Removal, find, held_definitions, let_go, remove
+    from fairlead.cli.removal import Removal, find, freed, held_definitions, leaving, let_go, remove, stop
 
     alone: bool = arguments.only_detach
     items = () if alone else await find(client, arguments.part, namespace, kinds=arguments.crds)
-    definitions = await held_definitions(client, namespace, None if alone else items)
+    gone = leaving(arguments.part, namespace, None if alone else items, union=arguments.union)
+    definitions = await held_definitions(client, gone)
     as_json = arguments.output == "json"
     if not as_json:
         if not alone:
             print(shown(items, arguments.part, namespace, kinds=arguments.crds))
         print(shown_definitions(definitions, leave=arguments.leave_conversion), end="")
     blocked = not arguments.leave_conversion and any(each.obstacles for each in definitions)
+    unmarked = 0
     if blocked:
         removal = Removal((), items)
         reason = "nothing was removed: clear what keeps definitions attached, or add --leave-conversion"
@@ -67,15 +76,21 @@ async def carried_out(client: Client, namespace: str, arguments: argparse.Namesp
         removal = Removal((), items)
         reason = "nothing was removed: add --yes to remove it"
     else:
-        await let_go(client, namespace, definitions)
-        removal = await remove(client, items)
+        stopped_first = await stop(client, arguments.part, namespace) if alone and gone.own and definitions else None
+        await let_go(client, gone, definitions)
+        removal = stopped_first or await remove(client, items)
         # An operator puts back what is its own for as long as it runs.
-        await let_go(client, namespace, definitions)
+        await let_go(client, gone, definitions)
         reason = stopped(removal)
+        if (items or definitions) and not removal.held and removal.error is None:
+            unmarked = await freed(client, arguments.part)
     if as_json:
-        print(document(namespace, items, removal, definitions))
-    elif removal.removed:
-        print(f"Removed {_count(removal.removed)}.")
+        print(document(namespace, items, removal, definitions, unmarked))
+    else:
+        if removal.removed:
+            print(f"Removed {_count(removal.removed)}.")
+        if unmarked:
+            print(f"{_counted(unmarked)} had the operator's finalizer and can be deleted without an operator now.")
     if kept := held(removal):
         print(f"fairlead: {kept}", file=sys.stderr)
     if reason:
@@ -92,7 +107,9 @@ def shown(items: Sequence[Item], part: str, namespace: str, *, kinds: bool) -> s
     lines += [f"  {item}" for item in items]
     if any(item.manager == "Helm" for item in items):
         lines.append("Helm installed some of it: `helm uninstall` removes them and its own record of the release.")
-    if not kinds:
+    if contract(part).holds_data:
+        lines.append("The kinds, their objects and all Secrets stay.")
+    elif not kinds:
         lines.append("The kinds and their objects stay; --crds removes them too.")
     return "\n".join(lines)
 
@@ -127,7 +144,9 @@ def stopped(removal: Removal) -> str:
     return f"{sentence(removal.error)}; still there: {left}; run the command again once that is put right"
 
 
-def document(namespace: str, items: Sequence[Item], removal: Removal, definitions: Sequence[Held] = ()) -> str:
+def document(
+    namespace: str, items: Sequence[Item], removal: Removal, definitions: Sequence[Held] = (), unmarked: int = 0
+) -> str:
     """The same for programs."""
     import msgspec
 
@@ -139,6 +158,7 @@ def document(namespace: str, items: Sequence[Item], removal: Removal, definition
                 "removed": [_plain(item) for item in removal.removed],
                 "left": [_plain(item) for item in (*removal.held, *removal.left)],
                 "definitions": [{"name": each.name, "obstacles": each.obstacles} for each in definitions],
+                "unmarked": unmarked,
             }
         ),
         indent=2,
@@ -165,4 +185,8 @@ def _agreed(items: Sequence[Item], definitions: Sequence[Held] = ()) -> bool:
 
 
 def _count(items: Sequence[Item]) -> str:
-    return f"{len(items)} object{'s' * (len(items) != 1)}"
+    return _counted(len(items))
+
+
+def _counted(number: int) -> str:
+    return f"{number} object{'s' * (number != 1)}"

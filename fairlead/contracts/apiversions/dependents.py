@@ -79,11 +79,16 @@ class Search(Struct):
         self.unlisted.append(f"{resource.group}/{resource.kind}" if resource.group else resource.kind)
 
 
-async def search(client: Client, named: Sequence[tuple[str, str]], page: int = PAGE) -> Search:
-    """A search through the named kinds, else through all that can be owned; raises Precondition for an unknown one."""
+async def search(
+    client: Client, named: Sequence[tuple[str, str]], page: int = PAGE, *, stored: Resource | None = None
+) -> Search:
+    """A search through the named kinds, else through all that can be owned; raises Precondition for an unknown one.
+
+    `stored` is a kind in the version that its objects are read in without anybody who converts them.
+    """
     if not named:
         every = [each for each in await listable(client) if each.kind not in UNOWNED]
-        return Search(client, tuple(every), page)
+        return Search(client, tuple(_as_stored(each, stored) for each in every), page)
     kinds = []
     for group, kind in named:
         served = await discover(client, group, kind)
@@ -92,6 +97,12 @@ async def search(client: Client, named: Sequence[tuple[str, str]], page: int = P
             raise Precondition(f"no kind {shown} is served here: correct --dependents, which is GROUP/KIND")
         kinds.append(served[0].resource)
     return Search(client, tuple(kinds), page)
+
+
+def _as_stored(resource: Resource, stored: Resource | None) -> Resource:
+    if stored is None or (resource.group, resource.plural) != (stored.group, stored.plural):
+        return resource
+    return stored
 
 
 def as_dependents(resource: Resource, found: DependentMeta, group: str, kind: str) -> list[Dependent]:

@@ -9,14 +9,21 @@ from collections.abc import Sequence
 from typing import Any
 
 from fairlead.contracts.apiversions import attach_map
-from fairlead.contracts.apiversions.decide.detaching import blockers, detach_patch, served_versions, storage_version
+from fairlead.contracts.apiversions.decide.detaching import (
+    blockers,
+    cleared,
+    detach_patch,
+    served_versions,
+    storage_version,
+    united,
+)
 from fairlead.contracts.apiversions.decide.trees import Tree
 from fairlead.contracts.apiversions.kinds import MANAGER
 from fairlead.engine.decide.definitions import definition_in
 from fairlead.engine.decide.owned_definitions import is_webhook, wrote_conversion
 from fairlead.engine.decide.registration import DEFINITIONS, at
 from fairlead.engine.driver.perform import request_for
-from fairlead.engine.letting_go import Held, LettingGo
+from fairlead.engine.letting_go import Held, Leaving, LettingGo
 from kubeloop.client import Client
 from kubeloop.errors import Conflict, NotFound
 from kubeloop.objects.meta import Ref
@@ -25,47 +32,54 @@ from kubeloop.request import get
 MOST_TRIES = 10
 
 
-async def find(client: Client, namespace: str, services: Sequence[str] | None) -> tuple[Held, ...]:
-    """All definitions that name one of the Services, or any that the operator wrote, and what is in the way."""
+async def find(client: Client, leaving: Leaving) -> tuple[Held, ...]:
+    """All definitions that name one of its Services, or any that its operator wrote, and what is in the way."""
     listed: Any = await client.list(DEFINITIONS, dict[str, Any])
-    named = [each for each in listed.items if _names(each, namespace, services)]
-    return tuple([await _held(client, namespace, each) for each in sorted(named, key=_name)])
+    named = [each for each in listed.items if _names(each, leaving)]
+    return tuple([await _held(client, leaving, each) for each in sorted(named, key=_name)])
 
 
-async def release(client: Client, namespace: str, held: Sequence[Held]) -> None:
+async def release(client: Client, leaving: Leaving, held: Sequence[Held]) -> None:
     """Those without obstacles are converted by nobody afterwards; raises errors of the cluster."""
     for each in held:
         if not each.obstacles:
-            await attach_map.remove(client, namespace, each.name, dry_run=False)
-            await _detach(client, each.name)
+            await attach_map.remove(client, leaving.namespace, each.name, dry_run=False)
+            await _detach(client, each.name, union=leaving.union)
 
 
-def _names(definition: Tree, namespace: str, services: Sequence[str] | None) -> bool:
+def _names(definition: Tree, leaving: Leaving) -> bool:
     if not is_webhook(definition):
         return False
     service = at(definition, "spec", "conversion", "webhook", "clientConfig", "service")
-    ours = wrote_conversion(definition, MANAGER) if services is None else service.get("name") in services
-    return bool(ours) and service.get("namespace") == namespace
+    if leaving.services is not None:
+        is_ours = service.get("name") in leaving.services
+    else:
+        is_ours = _name(definition) in leaving.own or (leaving.attached and wrote_conversion(definition, MANAGER))
+    return is_ours and service.get("namespace") == leaving.namespace
 
 
-async def _held(client: Client, namespace: str, definition: Tree) -> Held:
+async def _held(client: Client, leaving: Leaving, definition: Tree) -> Held:
     name, storage = _name(definition), storage_version(definition)
-    found = [f"{each.text} (clear it with: {' or: '.join(each.commands)})" for each in blockers(definition)]
-    others = await attach_map.others(client, namespace, name)
+    needs_union = leaving.union and bool(blockers(definition))
+    wanted, notes = united(definition) if needs_union else (definition, ())
+    found = [cleared(each, is_own=name in leaving.own) for each in blockers(wanted)]
+    others = await attach_map.others(client, leaving.namespace, name)
     found += [f"ConfigMap {each} has it attached: delete it" for each in others.attach]
     rest = [each for each in served_versions(definition) if each != storage]
     fails = f"requests in {', '.join(rest)}, and" if rest else ""
-    return Held(name, tuple(found), f"{fails} requests for objects that are not stored in {storage}".strip())
+    failing = f"{fails} requests for objects that are not stored in {storage}".strip()
+    return Held(name, tuple(found), failing, notes)
 
 
-async def _detach(client: Client, name: str) -> None:
+async def _detach(client: Client, name: str, *, union: bool) -> None:
     for _ in range(MOST_TRIES):
         try:
             asked = get(Ref(DEFINITIONS, "", name))
             definition = definition_in((await client.call(asked)).body, asked.doing)
-            if not is_webhook(definition) or blockers(definition):
+            needs_union = union and bool(blockers(definition))
+            if not is_webhook(definition) or blockers(united(definition)[0] if needs_union else definition):
                 return
-            await client.call(request_for(detach_patch(definition, union=False)[0]))
+            await client.call(request_for(detach_patch(definition, union=needs_union)[0]))
         except NotFound:
             return
         except Conflict:

@@ -26,7 +26,8 @@ async def add_dependents(
     uses: Uses, client: Client, definition: Tree, *, named: Sequence[tuple[str, str]] = (), page: int = PAGE
 ) -> None:
     group, kind = definition["spec"]["group"], definition["spec"]["names"]["kind"]
-    looking = await search(client, named, page)
+    stored = resource_of(definition, storage_version(definition))
+    looking = await search(client, named, page, stored=stored)
     async for resource, found in looking.found(group, kind):
         versions = {
             each.api_version.rpartition("/")[2]

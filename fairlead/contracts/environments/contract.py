@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from fairlead.contracts.environments.kinds import GROUP, LEASE, MATERIALIZES, OWN_LABELS
-from fairlead.engine.contract import Contract, Room, Root
+from fairlead.contracts.environments.kinds import FINALIZER, GROUP, INSTALLED_FOR, LEASE, MATERIALIZES, OWN_LABELS
+from fairlead.engine.contract import Contract, Mark, Room, Root
 
 CONTRACT = Contract(
     name="environments",
@@ -20,6 +20,9 @@ CONTRACT = Contract(
     "and the authority of its certificate: the operator adds it when it starts, and brings the kinds if they are "
     "missing. Until then use one version only.",
     chart="materialize-operator",
+    installed_for=INSTALLED_FOR,
+    holds_data=True,
+    mark=Mark(MATERIALIZES, FINALIZER),
     install=Room("fairlead.contracts.environments.install.options", "INSTALL"),
     hashes=Room("fairlead.contracts.environments.hashes", "HASHES"),
     programs={"orchestratord": Room("fairlead.contracts.environments.options", "PROGRAM")},

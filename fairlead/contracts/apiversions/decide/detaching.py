@@ -25,12 +25,22 @@ class Blocker(Struct, frozen=True):
     text: str
     commands: tuple[str, ...]
     """Each clears it."""
+    alone: str = ""
+    """The one of them that lasts only while no operator writes the definition; empty: all last."""
 
 
 def blockers(definition: Tree) -> tuple[Blocker, ...]:
     """None where the definition may be detached."""
     name = str(definition["metadata"]["name"])
     return tuple(each for each in (_stored(definition, name), _served(definition, name)) if each is not None)
+
+
+def cleared(blocker: Blocker, *, is_own: bool) -> str:
+    """What is in the way of removing an operator, and what clears it; `is_own`: it registers the definition itself."""
+    if is_own and blocker.alone:
+        ended = "end the operator, which puts its versions back for as long as it runs, and then"
+        return f"{blocker.text} (add --union, or {ended}: {blocker.alone})"
+    return f"{blocker.text} (clear it with: {' or: '.join(blocker.commands)})"
 
 
 def united(definition: Tree) -> tuple[Tree, tuple[str, ...]]:
@@ -79,4 +89,5 @@ def _served(definition: Tree, name: str) -> Blocker | None:
     return Blocker(
         f"versions {', '.join(served)} are served and would lose {shown} of one another",
         (unserve, f"fairlead api detach {name} --union"),
+        alone=unserve,
     )

@@ -6,6 +6,7 @@ from collections.abc import Iterator
 from typing import Any
 
 from fairlead.contracts.environments.install.values import ACCOUNT, CHART, NAME, Values, labels
+from fairlead.contracts.environments.kinds import INSTALLED_FOR
 from fairlead.engine.charts import Object, chart_values, data_of
 
 RBAC = "rbac.authorization.k8s.io"
@@ -24,11 +25,12 @@ def account(values: Values) -> Object:
 def roles(values: Values) -> Iterator[Object]:
     """Environments are in any namespace, the Lease is in the operator's; each role with its binding."""
     permissions = data_of(CHART, "permissions.yaml")
-    for kind, place, rules in (
-        ("ClusterRole", {}, permissions["clusterRole"]),
-        ("Role", {"namespace": values.namespace}, permissions["role"]),
+    inside = {"name": NAME, "namespace": values.namespace, "labels": labels()}
+    outside = {"name": NAME, "labels": {**labels(), INSTALLED_FOR: values.namespace}}
+    for kind, metadata, rules in (
+        ("ClusterRole", outside, permissions["clusterRole"]),
+        ("Role", inside, permissions["role"]),
     ):
-        metadata = {"name": NAME, **place, "labels": labels()}
         yield {"apiVersion": f"{RBAC}/v1", "kind": kind, "metadata": metadata, "rules": rules}
         yield {
             "apiVersion": f"{RBAC}/v1",

@@ -10,6 +10,7 @@ import yaml
 from fairlead import __version__
 from fairlead.contracts.environments.install.objects import objects
 from fairlead.contracts.environments.install.values import Values
+from fairlead.contracts.environments.kinds import INSTALLED_FOR
 from fairlead.engine.charts import Object
 from tests.contracts.environments.install.charts import (
     AFFINITY,
@@ -196,6 +197,35 @@ class TestObjects:
         assert ("Deployment", "mz-materialize-operator") in rendered
         assert ("Deployment", "own") in render({"fullnameOverride": "own"}, release="mz")
         assert ("Deployment", "mz-short") in render({"nameOverride": "short"}, release="mz")
+
+
+def test_what_is_outside_of_a_namespace_says_whose_it_is(usual: Rendered) -> None:
+    for kind in ("ClusterRole", "ClusterRoleBinding"):
+        assert usual[kind, NAME]["metadata"]["labels"][INSTALLED_FOR] == NAMESPACE
+
+
+def test_a_job_detaches_the_kinds_before_the_release_is_removed_where_that_is_asked_for(usual: Rendered) -> None:
+    made = render({"hooks": {"removal": True}})
+
+    (key,) = made.keys() - usual.keys()
+    job = made[key]
+    assert key == ("Job", f"{NAME}-removal")
+    assert job["metadata"]["annotations"]["helm.sh/hook"] == "pre-delete"
+    template = job["spec"]["template"]
+    (only,) = template["spec"]["containers"]
+    assert [*only["command"], *only["args"]] == [
+        "fairlead",
+        "uninstall",
+        "--part=environments",
+        "--only-detach",
+        "--union",
+        "--yes",
+        f"--namespace={NAMESPACE}",
+    ]
+    assert template["spec"]["serviceAccountName"] == pod(usual)["serviceAccountName"]
+    assert template["spec"]["securityContext"] == pod(usual)["securityContext"]
+    selector = usual["Service", NAME]["spec"]["selector"]
+    assert not selector.items() <= template["metadata"]["labels"].items()
 
 
 def test_a29_a_secret_of_ones_own_must_be_named_and_replaces_cert_manager() -> None:

@@ -20,8 +20,35 @@ app.kubernetes.io/managed-by: {{ .Release.Service }}
 helm.sh/chart: {{ printf "%s-%s" .Chart.Name .Chart.Version | replace "+" "_" | trunc 63 | trimSuffix "-" }}
 {{- end }}
 
+{{/* Objects outside of any namespace say whose they are, so that they are found when it goes. */}}
+{{- define "materialize-operator.labelsForAll" -}}
+{{ include "materialize-operator.labels" . }}
+fairlead.dev/materialize-operator-namespace: {{ .Release.Namespace }}
+{{- end }}
+
 {{- define "materialize-operator.serviceAccountName" -}}
 {{ .Values.serviceAccount.name | default (.Values.serviceAccount.create | ternary (include "materialize-operator.fullname" .) "default") }}
+{{- end }}
+
+{{- define "materialize-operator.image" -}}
+{{ .Values.operator.image.repository }}:{{ .Values.operator.image.tag | default .Chart.AppVersion }}
+{{- end }}
+
+{{- define "materialize-operator.podSecurity" -}}
+runAsNonRoot: true
+runAsUser: 65532
+runAsGroup: 65532
+# Lets the program read the key.
+fsGroup: 65532
+seccompProfile:
+  type: RuntimeDefault
+{{- end }}
+
+{{- define "materialize-operator.containerSecurity" -}}
+allowPrivilegeEscalation: false
+readOnlyRootFilesystem: true
+capabilities:
+  drop: [ALL]
 {{- end }}
 
 {{/* The Secret with the certificate of the webhook. */}}
