@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from importlib import import_module
 from pathlib import Path
-from typing import TYPE_CHECKING, cast
+from typing import TYPE_CHECKING, Any, cast
 
-from fairlead.engine.contract import Contract, deciders_of
+from fairlead.engine.contract import Contract, Room, deciders_of
 
 if TYPE_CHECKING:
     from fairlead.core.replay import Decider
@@ -35,6 +35,11 @@ def chart_of(name: str) -> Path:
 def contracts() -> Iterable[Contract]:
     """All of them, in the order in which people meet them."""
     return tuple(map(contract, CONTRACTS))
+
+
+def rule_sets() -> Mapping[str, Room[Any]]:
+    """By name, of all contracts: sets of conversion rules that come with this release."""
+    return {name: room for each in contracts() for name, room in each.rule_sets.items()}
 
 
 def deciders() -> Mapping[str, Decider]:

@@ -108,6 +108,8 @@ class Contract(Struct, frozen=True, kw_only=True):
     """By the name of the process: the Program that runs its operator under that name."""
     section: Room[Any] | None = None
     """The Section by which `fairlead operator` is told about it; None: it does not serve the contract."""
+    rule_sets: Mapping[str, Room[Any]] = {}
+    """By name: sets of conversion rules for definitions of its kinds that others register, as files have them."""
     kinds: Room[Any] | None = None
     """Makes the CustomResourceDefinitions."""
     demos: Mapping[str, Room[Any]] = {}

@@ -19,7 +19,7 @@ from fairlead.contracts.environments.kinds import FINALIZER, MATERIALIZES
 from kubeloop.objects.apps import DEPLOYMENTS
 from kubeloop.objects.core import SECRETS, SERVICES
 from kubeloop.objects.meta import Ref, Resource
-from kubeloop.request import MERGE_PATCH, Request, create, patch, path_of
+from kubeloop.request import MERGE_PATCH, Request, create, delete, patch, path_of
 from tests.contracts.environments.install.charts import CHART
 from tests.contracts.environments.install.test_chart import EVERYTHING
 from tests.contracts.zones.install import helm
@@ -27,7 +27,7 @@ from tests.e2e.api_commands import api
 from tests.e2e.clusters import CUSTOM_RESOURCES, NAMESPACES, Site, everywhere
 from tests.e2e.environments import BACKEND, OLD, Scene, V, manifest, on_clusters
 from tests.e2e.history import Tree
-from tests.e2e.installing import a_kind_of, define, present, put
+from tests.e2e.installing import a_kind_of, define, present, put, ref_of
 from tests.e2e.orchestrators import SERVICE
 from tests.e2e.test_apiversions_attaching import NOBODY, conversion
 from tests.e2e.test_apiversions_uninstalling import uninstalled
@@ -211,6 +211,8 @@ async def test_all_of_an_installation_of_environments_is_found_and_removed(site:
     assert (removal.left, removal.error) == ((), None)
     assert await present(site, made) == [*keys(kept)]
     assert await site.get(SECRETS, BACKEND) is not None
+    for one in kept:  # of no namespace: later scenarios would find it
+        await site.client.call(delete(ref_of(one)))
 
 
 def a_role(name: str) -> Tree:

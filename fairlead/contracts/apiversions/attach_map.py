@@ -10,6 +10,7 @@ from msgspec import Struct
 
 from fairlead.contracts.apiversions.decide.trees import Tree
 from fairlead.contracts.apiversions.kinds import ATTACH_ANYWAY, MANAGER, RULES_LABEL, short_hash
+from fairlead.contracts.apiversions.named_rules import shortened
 from fairlead.contracts.apiversions.source_files import RuleMap, in_maps
 from kubeloop.client import Client
 from kubeloop.errors import NotFound
@@ -47,7 +48,7 @@ async def store(
             "labels": {RULES_LABEL: "true"},
             "annotations": annotations,
         },
-        "data": {KEY: yaml.safe_dump({**rules, "attach": attach}, sort_keys=False, allow_unicode=True)},
+        "data": {KEY: yaml.safe_dump({**shortened(rules), "attach": attach}, sort_keys=False, allow_unicode=True)},
     }
     ref = Ref(CONFIGMAPS, namespace, map_name(crd))
     await client.call(_tried(apply(ref, msgspec.json.encode(tree), MANAGER, force=True), dry_run=dry_run))

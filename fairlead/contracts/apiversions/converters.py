@@ -45,7 +45,7 @@ async def _in_config_maps(client: Client, crd: str) -> RuleSet | None:
         found = read_rules(source.tree)
     except RulesRejected:
         return None
-    return None if found.python else found
+    return None if found.python and not source.is_built_in else found
 
 
 def kind_by(rules: RuleSet, definition: Tree) -> Kind:

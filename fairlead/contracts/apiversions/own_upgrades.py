@@ -23,6 +23,7 @@ from fairlead.contracts.apiversions.decide.rule_sets import KIND, RuleSet, Rules
 from fairlead.contracts.apiversions.decide.trees import Tree
 from fairlead.contracts.apiversions.dependents import search
 from fairlead.contracts.apiversions.kinds import CRD_OWNER, MANAGED_BY, migration_name
+from fairlead.contracts.apiversions.named_rules import expanded
 from fairlead.contracts.apiversions.offline_upgrade import Upgrade, carried_on
 from fairlead.contracts.apiversions.rule_files import DEFINITION
 from fairlead.contracts.apiversions.settings import ApiVersionsSettings
@@ -172,7 +173,8 @@ def wanted_in(paths: tuple[str, ...]) -> Iterator[Wanted]:
                 if isinstance(tree, dict) and tree.get("kind") == DEFINITION:
                     definitions[tree["metadata"]["name"]] = tree
                 elif isinstance(tree, dict) and tree.get("kind") == KIND:
-                    rules.setdefault(str(tree.get("crd")), read_rules(tree))
+                    found = read_rules(expanded(tree))
+                    rules.setdefault(found.crd, found)
         except (Unreadable, RulesRejected, KeyError, TypeError):
             continue
     for name in sorted(definitions.keys() & rules.keys()):

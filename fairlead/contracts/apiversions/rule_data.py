@@ -7,11 +7,11 @@ from typing import Any
 import msgspec
 from msgspec import Struct
 
+from fairlead.contracts.apiversions import self_test
 from fairlead.contracts.apiversions.decide.convert import Kind, Refused, convert
 from fairlead.contracts.apiversions.decide.rule_sets import RulesRejected, kind_of, read_rules
 from fairlead.contracts.apiversions.decide.trees import Tree
 from fairlead.contracts.apiversions.rule_files import code_of
-from fairlead.contracts.apiversions.self_test import problems
 from fairlead.engine.conversion.review import ConversionRule, Made, Rules
 
 MAKER = f"{__name__}:made"
@@ -84,7 +84,6 @@ def tested(data: bytes) -> bytes:
 
 def problems_of(given: SetData) -> list[str]:
     try:
-        kind = given.kind()
+        return list(self_test.problems_of(read_rules(given.rules), given.kind()))
     except RulesRejected as error:
         return list(error.problems)
-    return list(problems(kind))

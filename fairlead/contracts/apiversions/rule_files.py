@@ -8,17 +8,23 @@ from typing import Any, cast
 
 from fairlead.contracts.apiversions.decide.rule_sets import KIND, Code, RuleSet, RulesRejected, read_rules
 from fairlead.contracts.apiversions.decide.trees import Tree
+from fairlead.contracts.apiversions.named_rules import expanded, is_named, named
 from fairlead.engine.object_files import Unreadable, objects_in, shown
 
 DEFINITION = "CustomResourceDefinition"
 
 
 def rules_in(name: str) -> list[RuleSet]:
-    """The rule sets of a file, of which there is one at least; raises Unreadable and RulesRejected."""
+    """The rule sets of a file, of which there is one at least, or the one of this release that has the name.
+
+    Raises Unreadable and RulesRejected.
+    """
+    if is_named(name):
+        return [read_rules(named(name))]
     found = [each for each in objects_in(name) if isinstance(each, dict) and each.get("kind") == KIND]
     if not found:
         raise Unreadable(f"{shown(name)} holds no {KIND}: give a file with `kind: {KIND}`")
-    return [read_rules(each) for each in found]
+    return [read_rules(expanded(each)) for each in found]
 
 
 def definitions_in(name: str) -> list[Tree]:

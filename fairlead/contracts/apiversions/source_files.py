@@ -8,8 +8,10 @@ from pathlib import Path
 
 from msgspec import Struct, structs
 
+from fairlead.contracts.apiversions.decide.rule_sets import RulesRejected
 from fairlead.contracts.apiversions.decide.rule_sources import ALWAYS, Rank, Source
 from fairlead.contracts.apiversions.kinds import ATTACH_ANYWAY
+from fairlead.contracts.apiversions.named_rules import FIELD, expanded
 from fairlead.contracts.apiversions.rule_files import DEFINITION
 from fairlead.engine.object_files import Unreadable, documents_in
 from kubeloop.objects.core import CONFIGMAPS
@@ -80,8 +82,17 @@ def _in_text(text: str, place: str, rank: Rank, about: Ref | None, created: date
     for each in documents:
         # A definition beside its rules is what an offline upgrade leads to.
         if isinstance(each, dict) and not (rank is Rank.FILE and each.get("kind") == DEFINITION):
-            yield Source(place, rank, each, about=about, created=created)
+            yield _source(Source(place, rank, each, about=about, created=created))
         elif each is not None:
             yield Source(
                 place, rank, problem=f"{place} holds no mapping: write `kind: …`", about=about, created=created
             )
+
+
+def _source(found: Source) -> Source:
+    if not found.tree.get(FIELD):
+        return found
+    try:
+        return structs.replace(found, tree=expanded(found.tree), is_built_in=True)
+    except RulesRejected as error:
+        return structs.replace(found, problem=f"{found.place}: {error}")

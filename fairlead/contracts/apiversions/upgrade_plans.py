@@ -112,7 +112,7 @@ def plan_of(before: Tree, wanted: Tree, rules: RuleSet) -> UpgradePlan:
 
 def check_rules(plan: UpgradePlan) -> None:
     """Raises Precondition for rules that lose something of made-up objects."""
-    if problem := next(self_test.problems(plan.kind), ""):
+    if problem := next(self_test.problems_of(plan.rules, plan.kind), ""):
         raise Precondition(f"the rules cannot be used: {problem}")
 
 

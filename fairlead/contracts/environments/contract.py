@@ -34,5 +34,6 @@ CONTRACT = Contract(
     nothing=MATERIALIZES.kind,
     phases_are_conditions=True,
     verbs=Room("fairlead.contracts.environments.verbs", "VERBS"),
+    rule_sets={"materialize-v1": Room("fairlead.contracts.environments.materialize_v1", "RULE_SET")},
     deciders=Room("fairlead.contracts.environments.deciders", "DECIDERS"),
 )

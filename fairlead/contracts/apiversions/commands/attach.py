@@ -19,6 +19,7 @@ from fairlead.contracts.apiversions.decide.rule_sets import RuleSet, RulesReject
 from fairlead.contracts.apiversions.decide.trees import Tree
 from fairlead.contracts.apiversions.kinds import CRD_OWNER, MANAGER
 from fairlead.contracts.apiversions.payload_looks import look_at_all
+from fairlead.contracts.apiversions.rule_files import code_of
 from fairlead.engine.command import Invocation, Precondition, Subcommand, Usage
 from fairlead.engine.decide.owned_definitions import is_olms, is_webhook, place_of, wrote_conversion
 from kubeloop import clock
@@ -86,7 +87,7 @@ def _rules(given: argparse.Namespace) -> RuleSet:
     found = rule_sets(given.rules)
     if given.crd not in found:
         raise Usage(f"{given.rules} has no rules for {given.crd}: it has some for {', '.join(found)}")
-    if found[given.crd].python:
+    if found[given.crd].python and not found[given.crd].built_in:
         raise Usage(
             f"{given.rules} names Python code, which no ConfigMap may hold: give the file to the operator itself, "
             "with --conversion-rules and `attach: true`"
@@ -96,10 +97,10 @@ def _rules(given: argparse.Namespace) -> RuleSet:
 
 def _kind(rules: RuleSet, definition: Tree) -> Kind:
     """Raises RulesRejected, also for rules that lose something or leave a version out."""
-    kind = kind_of(rules, definition)
+    kind = kind_of(rules, definition, code_of(rules))
     missing = [str(each["name"]) for each in definition["spec"]["versions"] if each["name"] not in kind.versions]
     problems = [f"it has no rules for version {each}: name it among the spokes" for each in missing]
-    problems += [*self_test.problems(kind), *self_test.mistaken(kind)]
+    problems += [*self_test.problems_of(rules, kind), *self_test.mistaken(kind)]
     if problems:
         raise RulesRejected(problems)
     return kind

@@ -68,7 +68,7 @@ def _checked(rules: RuleSet, found: dict[str, Tree], where: str) -> Checked:
     return Checked(
         crd=rules.crd,
         hub=rules.hub,
-        problems=(*self_test.problems(kind), *self_test.mistaken(kind)),
+        problems=(*self_test.problems_of(rules, kind), *self_test.mistaken(kind)),
         notes=tuple(_notes(rules, definition)),
         ways=tuple(survey(kind)),
     )

@@ -54,6 +54,8 @@ class RuleSet(Struct, frozen=True, forbid_unknown_fields=True, rename="camel", k
     spokes: list[SpokeRules] = []
     python: str = ""
     """`module:attribute` of an installed package, in the place of operations."""
+    built_in: str = ""
+    """Name of the set of this release that all of this is from."""
 
 
 class Code(Protocol):

@@ -44,6 +44,8 @@ class Source(Struct, frozen=True):
     created: datetime = ALWAYS
     anyway: bool = False
     """Whether a person has said that objects are converted by it whatever version their fields are of."""
+    is_built_in: bool = False
+    """Whether it only names a set of this release."""
 
     @property
     def crd(self) -> str:
@@ -60,7 +62,7 @@ class Source(Struct, frozen=True):
     @property
     def is_trusted(self) -> bool:
         """Whether it may name code."""
-        return self.rank is not Rank.CONFIG_MAP
+        return self.rank is not Rank.CONFIG_MAP or self.is_built_in
 
     @property
     def text(self) -> str:

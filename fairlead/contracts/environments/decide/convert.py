@@ -11,7 +11,7 @@ with every write.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from typing import TypeAlias
 
 from fairlead.contracts.environments.decide.hash import rollout_hash
@@ -19,6 +19,8 @@ from fairlead.contracts.environments.kinds import GROUP, MATERIALIZES, NIL
 from fairlead.core.uuids import parse, uuid5
 
 Tree: TypeAlias = dict[str, object]
+Hash: TypeAlias = Callable[[Mapping[str, object], Mapping[str, str]], str]
+"""Of a spec in the newer shape and the annotations of its object."""
 
 OLD = f"{GROUP}/v1alpha1"
 VERSIONS = (OLD, f"{GROUP}/v1alpha2", f"{GROUP}/v1")
@@ -60,15 +62,15 @@ def convert(tree: object, desired: str) -> Tree:
     made = {**tree, "apiVersion": desired, "metadata": metadata or {}}
     try:
         if source == OLD:
-            return made | _newer(spec, status, metadata or {})
+            return made | newer(spec, status, metadata or {}, rollout_hash)
         if desired == OLD:
-            return made | _older(spec, status, metadata or {})
+            return made | older(spec, status, metadata or {}, rollout_hash)
     except RecursionError as error:
         raise Unconvertible(TOO_DEEP) from error
     return made
 
 
-def _newer(spec: Tree | None, status: Tree | None, metadata: Tree) -> Tree:
+def newer(spec: Tree | None, status: Tree | None, metadata: Tree, hashed: Hash) -> Tree:
     """Spec and status, where there are any, from v1alpha1 on."""
     made: Tree = {}
     to_spec = {} if spec is None else _newer_spec(spec)
@@ -85,7 +87,7 @@ def _newer(spec: Tree | None, status: Tree | None, metadata: Tree) -> Tree:
     # A promotion under way is of a spec that may have been edited since: its hash cannot be known.
     lacks_requested = status.get("requestedRolloutHash") is None and not _is_promoting(status)
     if lacks_last or lacks_requested:
-        rolled = rollout_hash(to_spec, _annotations(metadata))
+        rolled = hashed(to_spec, _annotations(metadata))
         to |= {"lastCompletedRolloutHash": rolled} if lacks_last else {}
         to |= {"requestedRolloutHash": rolled} if lacks_requested else {}
     return made
@@ -103,7 +105,7 @@ def _newer_spec(spec: Tree) -> Tree:
     return made
 
 
-def _older(spec: Tree | None, status: Tree | None, metadata: Tree) -> Tree:
+def older(spec: Tree | None, status: Tree | None, metadata: Tree, hashed: Hash) -> Tree:
     """Spec and status, where there are any, back to v1alpha1.
 
     The derived requests let clients of that version see whether all is done, by comparing the two, and let the last
@@ -113,7 +115,7 @@ def _older(spec: Tree | None, status: Tree | None, metadata: Tree) -> Tree:
     is_complete = _is_complete(spec, status, _NEEDED_STATUS)
     if spec is not None:
         to_spec = {key: value for key, value in spec.items() if key not in _RETIRED}
-        asked = {"requestRollout": uuid5(rollout_hash(spec, _annotations(metadata)))} if is_complete else {}
+        asked = {"requestRollout": uuid5(hashed(spec, _annotations(metadata)))} if is_complete else {}
         made["spec"] = to_spec | asked
     if status is not None:
         made["status"] = status

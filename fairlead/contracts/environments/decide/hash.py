@@ -78,7 +78,7 @@ def canonical(spec: Mapping[str, object]) -> bytes:
     # Looking for nulls further in costs more than all the rest, and hardly any spec has them.
     if made.count(b"null") == _nulls(form):
         return made
-    return _encode({key: _without_nulls(value) for key, value in form.items()} | _certificate(form))
+    return _encode({key: without_nulls(value) for key, value in form.items()} | _certificate(form))
 
 
 def _form(spec: Mapping[str, object]) -> dict[str, object]:
@@ -99,7 +99,7 @@ def _certificate(form: Mapping[str, object]) -> dict[str, object]:
     found = form["internalCertificateSpec"]
     if not isinstance(found, dict):
         return {}
-    given = {key: _without_nulls(value) for key, value in found.items() if value is not None}
+    given = {key: without_nulls(value) for key, value in found.items() if value is not None}
     return {"internalCertificateSpec": _CERTIFICATE | given}
 
 
@@ -110,10 +110,10 @@ def _nulls(form: Mapping[str, object]) -> int:
     return sum(value is None for value in form.values()) + sum(value is None for value in members)
 
 
-def _without_nulls(value: object) -> object:
+def without_nulls(value: object) -> object:
     """Null members of objects say what absent ones say; a null in a list takes up a place."""
     if isinstance(value, dict):
-        return {key: _without_nulls(member) for key, member in value.items() if member is not None}
+        return {key: without_nulls(member) for key, member in value.items() if member is not None}
     if isinstance(value, list | tuple):
-        return [_without_nulls(each) for each in value]
+        return [without_nulls(each) for each in value]
     return value

@@ -17,7 +17,7 @@ from fairlead.contracts.environments.decide.objects.generation import generation
 from fairlead.contracts.environments.decide.objects.names import environmentd_name, environmentd_service_name
 from fairlead.contracts.environments.decide.objects.wanted import Environment
 from fairlead.contracts.environments.decide.seen import Snapshot
-from fairlead.contracts.environments.decide.timeout import DEFAULT_SECONDS, timeout_seconds
+from fairlead.contracts.environments.decide.timeout import DEFAULT, DEFAULT_SECONDS, timeout_seconds
 from fairlead.contracts.environments.kinds import (
     CONDITION,
     FORCE_ROLLOUT,
@@ -164,7 +164,7 @@ class Standing(Struct, frozen=True, kw_only=True):
     def timeout_text(self) -> str:
         """As the spec has it, where it says something else than the default."""
         given = self.spec.rollout_request_timeout
-        return "24h" if given is None or self.timeout_seconds == DEFAULT_SECONDS else given
+        return DEFAULT if given is None or self.timeout_seconds == DEFAULT_SECONDS else given
 
     @property
     def public_service(self) -> Child | None:

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from kubeloop.durations import parse_human
 
+DEFAULT = "24h"
 DEFAULT_SECONDS = 86_400.0
-"""24 hours."""
+"""The same."""
 
 
 def timeout_seconds(text: object) -> float:
