@@ -20,6 +20,7 @@ from fairlead.core.act import EventNote
 from fairlead.core.decision import Decision
 from fairlead.engine.command import Precondition
 from fairlead.engine.decide.job import Passage
+from fairlead.engine.decide.migration import mixes
 from fairlead.engine.decide.registration import DEFINITIONS
 from fairlead.engine.decide.storage_migration.journal import Phase, StorageJournal, StorageView
 from fairlead.engine.decide.storage_migration.steps import decide_of
@@ -69,7 +70,7 @@ class OwnDefinition(Struct, frozen=True):
     @property
     def is_mixed(self) -> bool:
         storage = tuple(each.name for each in self.spec.versions if each.storage)
-        return bool(self.status.stored_versions) and self.status.stored_versions != storage
+        return mixes(self.status.stored_versions, storage)
 
 
 class OwnMigrations:

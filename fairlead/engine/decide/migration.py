@@ -8,21 +8,26 @@ it said at the beginning.
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from enum import Enum
-from typing import Any, TypeAlias
+from typing import Any, TypeAlias, TypeVar
 
 import msgspec
 from msgspec import Struct
 
 from fairlead.core.act import Does, Patch, PatchKind
-from fairlead.core.ask import Answer, Ask, Bad, Read
+from fairlead.core.ask import Answer, Answers, Ask, Bad, Good, Need, Read
 from fairlead.engine.decide.definitions import definition_in
+from fairlead.engine.decide.job import Turn
 from fairlead.engine.decide.registration import DEFINITIONS
 from kubeloop.errors import Garbled
 from kubeloop.objects.meta import Ref, Resource
 
 Tree: TypeAlias = dict[str, Any]
+J = TypeVar("J", bound=Struct)
 
+PAGE_TIMEOUT_SECONDS = 60.0
+"""For which an API server works on a page of objects; it may have to be converted."""
 MOST_TRIES = 5
 """Times that an object, or the definition, is read and written again because somebody else wrote it in between."""
 
@@ -68,8 +73,12 @@ def plan_of(definition: Tree, *, even_clean: bool = False) -> Plan | Clean | Cha
 
 def is_mixed(definition: Tree) -> bool:
     """Whether objects may be stored in another version than the storage version."""
-    stored = (definition.get("status") or {}).get("storedVersions") or []
-    storage = [each["name"] for each in definition["spec"]["versions"] if each.get("storage")]
+    storage = tuple(str(each["name"]) for each in definition["spec"]["versions"] if each.get("storage"))
+    return mixes(stored_in(definition), storage)
+
+
+def mixes(stored: tuple[str, ...], storage: tuple[str, ...]) -> bool:
+    """Whether a definition that has these stored versions has others than that of its storage."""
     return bool(stored) and stored != storage
 
 
@@ -191,3 +200,50 @@ def definition_found(answer: Answer, crd: str) -> Tree | str:
         return definition_in(answer.value, f"definition {crd}")
     except Garbled as error:
         return str(error)
+
+
+class Forgotten(Struct, frozen=True):
+    """The other versions are struck out."""
+
+
+class Unsent(Struct, frozen=True):
+    """The lease is away, and so the write."""
+
+
+class Raced(Struct, frozen=True):
+    """Others write the definition faster than it can be read."""
+
+
+class Unforgotten(Struct, frozen=True):
+    """Why they are not struck out."""
+
+    text: str
+    is_read: bool
+    """Whether the definition could be read, and only the write was refused."""
+
+
+def forgotten(
+    crd: str, answers: Answers, chosen: Callable[[Tree], Patch | Turn[J] | Need]
+) -> Turn[J] | Need | Forgotten | Unsent | Raced | Unforgotten:
+    """Strikes the other versions out by the write that is chosen for the definition as it is now; it is read again when
+    somebody else wrote it in between. What is chosen in the place of a write is what comes of it."""
+    for tries in range(MOST_TRIES):
+        read = definition_asked(crd, f"try {tries}" if tries else "")
+        if todo := answers.lacking((read,)):
+            return Need(todo)
+        definition = definition_found(answers[read], crd)
+        if isinstance(definition, str):
+            return Unforgotten(definition, is_read=False)
+        write = chosen(definition)
+        if not isinstance(write, Patch):
+            return write
+        if todo := answers.lacking((write,)):
+            return Need(todo)
+        match answers[write]:
+            case Good():
+                return Forgotten()
+            case Bad("not-sent"):
+                return Unsent()
+            case Bad(kind, text, code) if kind != "conflict" and code != 409:
+                return Unforgotten(text or kind, is_read=True)
+    return Raced()

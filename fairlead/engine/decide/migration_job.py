@@ -20,18 +20,23 @@ from fairlead.core.decision import Decision, Hold, SideNote
 from fairlead.core.reason import Reason
 from fairlead.engine.decide.job import JobSnapshot, Turn, journaled, not_leading
 from fairlead.engine.decide.migration import (
-    MOST_TRIES,
+    PAGE_TIMEOUT_SECONDS,
     Changed,
     Clean,
     Fate,
+    Forgotten,
     Incomplete,
     Plan,
     Progress,
     Prune,
+    Raced,
     Tree,
+    Unforgotten,
+    Unsent,
     definition_asked,
     definition_found,
     forgetting,
+    forgotten,
     incomplete,
     plan_of,
     prune,
@@ -40,8 +45,6 @@ from fairlead.engine.decide.rewrite import RewriteEnd, page_of
 from kubeloop.unreadable import UNREADABLE
 
 LOOKS = timedelta(hours=6)
-PAGE_TIMEOUT_SECONDS = 60.0
-"""For which an API server works on a request; a page may have to be converted."""
 MOST_CHANGES = 5
 """Of the definition in one run."""
 MOST_NAMED = 10
@@ -207,32 +210,27 @@ def _counted(
 
 def _forgotten(journal: MigrationJournal, plan: Plan, seen: Snapshot, now: datetime, pace: MigrationPace) -> Outcome:
     """Forgets the other versions, if the definition still says what it said at the beginning."""
-    for tries in range(MOST_TRIES):
-        read = definition_asked(seen.world.definition, f"try {tries}" if tries else "")
-        if todo := seen.answers.lacking((read,)):
-            return Need(todo)
-        write = _to_forget(journal, plan, seen, seen.answers[read], now, pace)
-        if not isinstance(write, Patch):
-            return write
-        if todo := seen.answers.lacking((write,)):
-            return Need(todo)
-        match seen.answers[write]:
-            case Good():
-                return _finished(journal, now)
-            case Bad("not-sent"):
-                return Turn(journal, not_leading(now))
-            case Bad(kind, text) if kind != "conflict":
-                return _ended(journal, text or kind, now, pace)
-    return _ended(journal, "the definition is written faster than it can be read", now, pace)
+
+    def chosen(definition: Tree) -> Patch | Outcome:
+        return _to_forget(journal, plan, seen, definition, now, pace)
+
+    match forgotten(seen.world.definition, seen.answers, chosen):
+        case Forgotten():
+            return _finished(journal, now)
+        case Unsent():
+            return Turn(journal, not_leading(now))
+        case Unforgotten(text):
+            return _ended(journal, text, now, pace)
+        case Raced():
+            return _ended(journal, "the definition is written faster than it can be read", now, pace)
+        case outcome:
+            return outcome
 
 
 def _to_forget(
-    journal: MigrationJournal, plan: Plan, seen: Snapshot, read: Good | Bad, now: datetime, pace: MigrationPace
+    journal: MigrationJournal, plan: Plan, seen: Snapshot, definition: Tree, now: datetime, pace: MigrationPace
 ) -> Patch | Outcome:
     """The write that forgets them, or what is to be done instead."""
-    definition = definition_found(read, seen.world.definition)
-    if isinstance(definition, str):
-        return _ended(journal, definition, now, pace)
     match prune(plan, journal.progress, definition):
         case Clean():
             return _finished(journal, now)

@@ -14,22 +14,27 @@ from typing import Any
 from msgspec import structs
 
 from fairlead.core.act import Patch
-from fairlead.core.ask import Ask, Bad, Good, Listing, Need
+from fairlead.core.ask import Ask, Bad, Listing, Need
 from fairlead.core.decision import Decision, Hold
 from fairlead.core.reason import Reason
 from fairlead.engine.decide.job import Step, Turn, journaled, not_leading
 from fairlead.engine.decide.migration import (
-    MOST_TRIES,
+    PAGE_TIMEOUT_SECONDS,
     Changed,
     Clean,
+    Forgotten,
     Plan,
     Progress,
     Prune,
+    Raced,
     Tree,
+    Unforgotten,
+    Unsent,
     definition_asked,
     definition_found,
     difference,
     forgetting,
+    forgotten,
     plan_of,
     prune,
 )
@@ -49,7 +54,6 @@ from fairlead.engine.decide.storage_migration.journal import (
 )
 from fairlead.engine.decide.storage_migration.objects import page_of
 from fairlead.engine.decide.storage_migration.rewriting import refs, rewrite, verify
-from fairlead.engine.decide.storage_migration.walking import PAGE_TIMEOUT_SECONDS
 from kubeloop.unreadable import UNREADABLE
 
 Unsafe = Callable[[Tree], str]
@@ -182,25 +186,20 @@ def _checkpoint(journal: StorageJournal, plan: Plan, seen: Snapshot, now: dateti
 
 
 def _pruned(journal: StorageJournal, plan: Plan, seen: Snapshot, now: datetime, unsafe: Unsafe) -> Outcome:
-    for tries in range(MOST_TRIES):
-        definition = _definition(seen, f"try {tries}" if tries else "")
-        if isinstance(definition, Need):
-            return definition
-        if isinstance(definition, str):
-            return stopped(journal, definition)
-        write = _pruning(journal, plan, definition, seen, now, unsafe)
-        if not isinstance(write, Patch):
-            return write
-        if todo := seen.answers.lacking((write,)):
-            return Need(todo)
-        match seen.answers[write]:
-            case Good():
-                return ended(journal, Phase.CLEAN, now)
-            case Bad("not-sent"):
-                return Turn(journal, not_leading(now))
-            case Bad(kind, text, code) if kind != "conflict" and code != 409:
-                return stopped(journal, f"storedVersions cannot be written: {text or kind}")
-    return ended(journal, Phase.INCOMPLETE, now, "the definition is written faster than it can be read")
+    def chosen(definition: Tree) -> Patch | Outcome:
+        return _pruning(journal, plan, definition, seen, now, unsafe)
+
+    match forgotten(seen.world.crd, seen.answers, chosen):
+        case Forgotten():
+            return ended(journal, Phase.CLEAN, now)
+        case Unsent():
+            return Turn(journal, not_leading(now))
+        case Unforgotten(text, is_read):
+            return stopped(journal, f"storedVersions cannot be written: {text}" if is_read else text)
+        case Raced():
+            return ended(journal, Phase.INCOMPLETE, now, "the definition is written faster than it can be read")
+        case outcome:
+            return outcome
 
 
 def _pruning(

@@ -7,7 +7,7 @@ from datetime import datetime
 from msgspec import Struct, structs
 
 from fairlead.core.ask import Ask, Bad, Good, Listing, Need
-from fairlead.engine.decide.migration import Plan
+from fairlead.engine.decide.migration import PAGE_TIMEOUT_SECONDS, Plan
 from fairlead.engine.decide.storage_migration.journal import (
     Counts,
     Failure,
@@ -20,9 +20,6 @@ from fairlead.engine.decide.storage_migration.journal import (
 )
 from fairlead.engine.decide.storage_migration.objects import Stored, page_of
 from kubeloop.unreadable import UNREADABLE
-
-PAGE_TIMEOUT_SECONDS = 60.0
-"""For which an API server works on a page; it may have to be converted."""
 
 
 class Page(Struct, frozen=True):
