@@ -28,13 +28,13 @@ MERGE = "application/merge-patch+json"
 OBJECTS = 20
 
 
-async def uninstalled(site: Site, *words: str, part: str = "apiversions") -> Ran:
+async def uninstalled(site: Site, *words: str, part: str = "apiversions", user: str = "admin") -> Ran:
     parser = argparse.ArgumentParser()
     uninstall.add_arguments(parser)
     given = parser.parse_args([f"--part={part}", "--yes", *words])
     out, err = io.StringIO(), io.StringIO()
     with redirect_stdout(out), redirect_stderr(err):
-        code = await uninstall.carried_out(site.client, site.namespace, given)
+        code = await uninstall.carried_out(site.client_as(user), site.namespace, given)
     return Ran(code, out.getvalue(), err.getvalue())
 
 

@@ -14,8 +14,9 @@ import pytest
 from fairlead.cli.removal import NAME_LABEL, find, remove
 from fairlead.contracts import contract
 from fairlead.contracts.environments.install.objects import objects
-from fairlead.contracts.environments.install.values import Values
+from fairlead.contracts.environments.install.values import ACCOUNT, Values
 from fairlead.contracts.environments.kinds import FINALIZER, MATERIALIZES
+from kubeloop.errors import Forbidden
 from kubeloop.objects.apps import DEPLOYMENTS
 from kubeloop.objects.core import SECRETS, SERVICES
 from kubeloop.objects.meta import Ref, Resource
@@ -40,6 +41,7 @@ LABELS = {NAME_LABEL: OPERATOR}
 DEFINITION = f"{MATERIALIZES.plural}.{MATERIALIZES.group}"
 RBAC = "rbac.authorization.k8s.io"
 OBJECTS = 3
+GRANTED = ("ServiceAccount", "ClusterRole", "ClusterRoleBinding", "Role", "RoleBinding")
 
 
 async def installed(scene: Scene) -> None:
@@ -129,14 +131,21 @@ async def test_the_operator_of_environments_is_removed_when_nothing_needs_its_co
 
 @on_clusters(follows=False)
 async def test_kinds_are_let_go_of_alone_once_the_operator_has_ended(scene: Scene) -> None:
-    """As the chart does before it is deleted: the operator would put the conversion back."""
+    """As the chart does before it is deleted, with the operator's own rights: it would put the conversion back."""
     site = scene.site
     await installed(scene)
     namespace = await elsewhere(scene)
+    granted = [each for each in objects(Values(namespace=site.namespace)) if each["kind"] in GRANTED]
+    for one in granted:
+        await put(site, one)
+    account = f"system:serviceaccount:{site.namespace}:{ACCOUNT}"
+    await scene.until(lambda: _may_look(site, account))
     ending = asyncio.create_task(_ended_with_its_deployment(scene))
 
-    detached = await uninstalled(site, "--only-detach", "--union", part=PART)
+    detached = await uninstalled(site, "--only-detach", "--union", part=PART, user=account)
     await ending
+    for one in granted:  # some are of no namespace: later scenarios would find them
+        await site.client.call(delete(ref_of(one)))
 
     assert detached.code == 0, detached.err
     assert conversion(await definition(site)) == NOBODY
@@ -146,6 +155,14 @@ async def test_kinds_are_let_go_of_alone_once_the_operator_has_ended(scene: Scen
         assert [each["spec"]["backendSecretName"] for each in await listed(site, namespace, resource)] == [
             BACKEND
         ] * OBJECTS
+
+
+async def _may_look(site: Site, user: str) -> bool:
+    try:
+        await site.client_as(user).list(CUSTOM_RESOURCES, dict[str, Any])
+    except Forbidden:
+        return False
+    return True
 
 
 async def _ended_with_its_deployment(scene: Scene) -> None:
