@@ -174,6 +174,24 @@ async def _ended_with_its_deployment(scene: Scene) -> None:
 
 
 @on_clusters(follows=False, on=("sim",))
+async def test_an_operator_that_goes_on_elsewhere_is_told_of(scene: Scene) -> None:
+    """Nothing ends it here, so it puts its conversion back."""
+    await installed(scene)
+
+    ran = await uninstalled(scene.site, "--only-detach", "--union", part=PART)
+
+    assert ran.code == 1
+    assert "Its operator is scaled to 0 first" in ran.out
+    assert "Lease/orchestratord is held by a process that runs" in ran.err
+    assert "has them converted by it again" in ran.err
+    await scene.until(lambda: _is_converted(scene.site))
+
+
+async def _is_converted(site: Site) -> bool:
+    return bool(conversion(await definition(site))["strategy"] == "Webhook")
+
+
+@on_clusters(follows=False, on=("sim",))
 async def test_what_is_left_to_its_conversion_by_choice_is_named_and_nothing_is_written_to_it(scene: Scene) -> None:
     site = scene.site
     await installed(scene)

@@ -20,6 +20,9 @@ if TYPE_CHECKING:
     from kubeloop.client import Client
 
 
+PUT_BACK = "that process registers definitions itself, and has them converted by it again"
+
+
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     add_cluster(parser)
     add_output(parser, "json")
@@ -67,6 +70,8 @@ async def carried_out(client: Client, namespace: str, arguments: argparse.Namesp
         if not alone:
             print(shown(items, arguments.part, namespace, kinds=arguments.crds))
         print(shown_definitions(definitions, leave=arguments.leave_conversion), end="")
+        if alone and gone.own and definitions:
+            print("Its operator is scaled to 0 first: it would put its conversion back.")
     blocked = not arguments.leave_conversion and any(each.obstacles for each in definitions)
     unmarked = 0
     if blocked:
@@ -81,7 +86,7 @@ async def carried_out(client: Client, namespace: str, arguments: argparse.Namesp
         removal = stopped_first or await remove(client, items)
         # An operator puts back what is its own for as long as it runs.
         await let_go(client, gone, definitions)
-        reason = stopped(removal)
+        reason = stopped(removal) or (PUT_BACK if removal.held and gone.own and definitions else "")
         if (items or definitions) and not removal.held and removal.error is None:
             unmarked = await freed(client, arguments.part)
     if as_json:
