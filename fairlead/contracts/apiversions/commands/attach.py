@@ -32,7 +32,9 @@ BETWEEN_LOOKS = 0.5
 
 def _add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("crd", metavar="CRD", help="name of the CRD, such as widgets.example.com")
-    parser.add_argument("--rules", metavar="FILE", required=True, help="the rule set")
+    parser.add_argument(
+        "--rules", metavar="FILE", required=True, help="the rule set, or the name of one of this release"
+    )
     add_home(parser)
     about = f"how long to wait for the operator; default {WAIT_SECONDS:g}s, 0 does not wait"
     seconds = options.seconds("--timeout")
