@@ -64,6 +64,7 @@ class Client:
 
     `gate` is called immediately before every request but a GET is sent, retries included, and may raise NotLeader.
     `observe` hears of each request sent: its status, None without an answer, and the seconds it took.
+    `heard` hears of each answer: None where the request was carried out, else the refusal.
     `timeout` is for requests that name none; it covers the rate limit, the waits and the retries of a call.
     """
 
@@ -77,6 +78,7 @@ class Client:
         timeout: float = 30.0,
         headers: tuple[tuple[str, str], ...] = (),
         observe: Callable[[Request, int | None, float], None] | None = None,
+        heard: Callable[[Request, ApiError | None], None] = lambda *_: None,
     ) -> None:
         self.timeout = timeout
         self._transport = transport
@@ -86,6 +88,7 @@ class Client:
         self._gate = gate
         self._headers = (("User-Agent", user_agent), ("Accept", "application/json"), *headers)
         self._observe = observe
+        self._heard = heard
 
     async def call(self, request: Request) -> Response:
         """The answer; raises one of `kubeloop.errors` for a failure, after the retries that the server asks for."""
@@ -106,8 +109,10 @@ class Client:
             except TimeoutError as error:
                 _no_answer(request, f"no answer within {seconds:g} seconds", error)
             if response.status < 400:
+                self._heard(request, None)
                 return response
             refusal = error_of(response, request.doing)
+            self._heard(request, refusal)
             if not request.retry_when_throttled:
                 raise refusal
             await self._pause(refusal, deadline)
@@ -202,8 +207,10 @@ class Client:
                 _no_answer(request, f"no answer within {seconds:g} seconds", error)
             finally:
                 self._tell(request, status, started)
-            if status >= 400:
-                raise error_of(Response(status, body, opened.headers), request.doing)
+            refusal = error_of(Response(status, body, opened.headers), request.doing) if status >= 400 else None
+            self._heard(request, refusal)
+            if refusal is not None:
+                raise refusal
             yield opened
 
     def _outgoing(self, request: Request) -> tuple[Request, float, float]:

@@ -62,7 +62,13 @@ class Documents:
         for contract, look, opened in self._looks:
             self._check(look)
             seen += self._with_unreadable(contract, look, await opened.look(now, heard), heard)
+        seen += self._spoken(heard)
         return sorted(seen, key=lambda one: (one.namespace, one.rollout, one.part, one.noun))
+
+    def _spoken(self, heard: Heard) -> list[Explain]:
+        """What operators tell that no object shows."""
+        spoken = {(each.name, noun) for each in contracts() for noun in each.spoken}
+        return [shown for (part, noun, _, _), shown in heard.documents.items() if (part, noun) in spoken]
 
     def _with_unreadable(self, contract: Contract, look: Look, seen: list[Explain], heard: Heard) -> list[Explain]:
         """The documents, with what says of which objects they are without."""

@@ -112,6 +112,8 @@ class Does(Enum):
     ROUTE_TRAFFIC = "route-traffic"
     KEEP_RULES = "keep-rules"
     """The text of the rules that convert a kind, as they were found to be good last."""
+    ASK_RIGHT = "ask-right"
+    """The API server is asked whether the operator may do something; nothing is stored."""
     STAMP_VERSION = "stamp-version"
     """An object says which version of the operator handles it."""
 

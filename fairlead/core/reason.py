@@ -200,6 +200,7 @@ class Reason(Enum):
         ReasonKind.BLOCKED,
         "all objects are stored in one version, and no other is served that would lose something of it",
     )
+    RIGHT_MISSING = "RightMissing", ReasonKind.BLOCKED, "a role of the operator has the right"
     DETACHING = "Detaching", ReasonKind.MOVING, ""
     REPAIR_SPACING = "RepairSpacing", ReasonKind.WAITING, "some time has passed since the last repair"
     TRUST_INCOMPLETE = "TrustIncomplete", ReasonKind.WAITING, "every webhook configuration can be listed and patched"
@@ -212,6 +213,11 @@ class Reason(Enum):
     AUTHORITY_POSTPONED = "AuthorityPostponed", ReasonKind.WAITING, "the objects of the definition have been migrated"
     AUTHORITY_SETTLING = "AuthoritySettling", ReasonKind.WAITING, "all API servers have seen the new authority"
     CERTIFICATE_UNSHOWN = "CertificateUnshown", ReasonKind.WAITING, "every ready replica shows the new certificate"
+    REPLICA_UNREACHED = (
+        "ReplicaUnreached",
+        ReasonKind.BLOCKED,
+        "the leader sees the new certificate at this replica, or the replica is gone",
+    )
     AUTHORITY_RETIRING = "AuthorityRetiring", ReasonKind.WAITING, "the authority before has been left for long enough"
     ROTATING = "Rotating", ReasonKind.MOVING, ""
     OBJECT_UNMANAGED = "ObjectUnmanaged", ReasonKind.HELD, "the annotation is removed from the object"

@@ -49,6 +49,7 @@ from kubeloop.objects.core import NAMESPACES
 from kubeloop.objects.meta import Ref
 from kubeloop.rate_limit import Limiter
 from kubeloop.request import Transport
+from kubeloop.rights import MissedRights
 from kubeloop.watch import Selection
 
 START_TIMEOUT = 10.0
@@ -92,6 +93,7 @@ def put_together(
     """
     headers = headers_of(options, home)
     metrics.host = getattr(transport, "host", "")
+    rights = MissedRights()
 
     def limited(gate: Callable[[], None] | None = None) -> Client:
         """A client with a share of its own of the limit."""
@@ -103,9 +105,12 @@ def put_together(
             timeout=options.client_timeout,
             headers=headers,
             observe=metrics.observe_call,
+            heard=rights.heard,
         )
 
-    unlimited = Client(transport, user_agent=agent_of(options), headers=headers, observe=metrics.observe_call)
+    unlimited = Client(
+        transport, user_agent=agent_of(options), headers=headers, observe=metrics.observe_call, heard=rights.heard
+    )
     terms = VersionTerms(options, unlimited, log)
     election = elections(options, home, unlimited, log, terms)
     client = limited(election.gate if election is not None else None)
@@ -126,6 +131,7 @@ def put_together(
         home=place_of(options, home),
         replica_client=unlimited,
         tell=tell,
+        rights=rights,
         trust=trust_scope(options, home),
     )
     parts = _parts(options, context)

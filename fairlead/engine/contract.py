@@ -118,6 +118,8 @@ class Contract(Struct, frozen=True, kw_only=True):
     """How it is Hosted by `fairlead up`; None: it is not."""
     roots: tuple[Root, ...] = ()
     """What commands look for first; the rest of a look is loaded and read where one of them has objects."""
+    spoken: tuple[str, ...] = ()
+    """What else documents are about, by their nouns, that only an operator knows: commands show what it says."""
     look: Room[Any] | None = None
     """The Look at its rollouts; None: it has none to look at."""
     nothing: str = ""

@@ -9,7 +9,7 @@ from collections.abc import Awaitable, Callable
 from contextlib import AbstractAsyncContextManager
 from typing import TYPE_CHECKING, Any, TypeAlias
 
-from msgspec import Struct
+from msgspec import Struct, field
 from structlog.types import FilteringBoundLogger
 
 from fairlead.core.act import EventNote
@@ -22,6 +22,7 @@ from fairlead.engine.serving.routes import Routes
 from fairlead.engine.webhooks.admission import Endpoint
 from kubeloop.caches import Caches
 from kubeloop.client import Client
+from kubeloop.rights import MissedRights
 
 if TYPE_CHECKING:
     # A process without servers need not load certificates.
@@ -57,6 +58,8 @@ class PartContext(Struct, frozen=True):
     """Writes whether or not this replica leads; None: as `client`."""
     tell: Callable[[EventNote], None] = lambda _: None
     """Makes Events of what no round tells."""
+    rights: MissedRights = field(default_factory=MissedRights)
+    """What the API server says that the process may not do."""
     trust: TrustScope | None = None
     """Which webhook configurations are to trust this process; None: none do."""
 

@@ -244,6 +244,31 @@ def test_who_may_not_ask_the_operator_is_told_which_right_is_missing() -> None:
     play(scenario)
 
 
+def test_what_only_an_operator_knows_is_shown_as_it_says() -> None:
+    """No object shows that it lacks a right, or how far its certificate is."""
+    right = Explain(
+        part="apiversions",
+        noun="right",
+        namespace="test",
+        rollout="patch.secrets",
+        outcome="blocked",
+        stands=Stands("missing", 0, 1, "rights"),
+    )
+    report = OperatorReport(process="fairlead", version="1", leads=True, items=(right,))
+
+    async def reported(_: Sequence[str]) -> OperatorReport:
+        return report
+
+    async def scenario(world: World) -> None:
+        await pod(world, dispatching({PATH: handling(reported)}))
+
+        shown = await look(world)
+
+        assert (shown.noun, shown.rollout, shown.outcome) == ("right", "patch.secrets", "blocked")
+
+    play(scenario)
+
+
 def test_who_may_see_one_namespace_finds_the_operator_there() -> None:
     async def scenario(world: World) -> None:
         await zones(world)

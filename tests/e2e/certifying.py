@@ -160,6 +160,8 @@ class CertificateWorld:
         self.replicas: list[Replica] = []
         self.failures: list[str] = []
         self.gets = 0
+        self.unreachable: set[str] = set()
+        """Addresses of replicas that API servers reach and the leader does not."""
         self.generations: set[int] = set()
         self._loops: list[asyncio.Task[None]] = []
         self.seen_bundles: list[frozenset[bytes]] = []
@@ -180,7 +182,7 @@ class CertificateWorld:
         """What is shown at the address of a pod, which is no address of this machine."""
         found = next((each for each in self.replicas if each.address == host), None)
         assert (port, name) == (9443, f"{SERVICE}.{self.site.namespace}.svc")
-        if found is None or not found.shown:
+        if found is None or not found.shown or host in self.unreachable:
             raise NoReply(f"{host}:{port}: cannot be reached")
         return found.shown.encode() if not found.port else await served_leaf("127.0.0.1", found.port, name)
 

@@ -83,6 +83,31 @@ async def test_a26_a_rotation_fails_no_read_and_writes_the_definition_twice(site
         decided_again(world.replicas[0].rounds)
 
 
+@everywhere(controllers=False, on=("sim",))
+async def test_a_replica_that_the_leader_does_not_reach_holds_a_rotation_up_and_is_named(site: Site) -> None:
+    """Section 3.8: both authorities stay trusted, and people are told whom it waits for."""
+    async with a_certificate_world(site, overlap=5.0) as world:
+        await steady(world, site)
+        leader, other = world.replicas
+        world.unreachable.add(other.address)
+
+        ran = await api(site.client, "certs", "rotate", "-n", site.namespace, "--wait", "no")
+        await site.until(lambda: "CertificateUnshown" in leader.reasons, within=300, every=1)
+
+        assert ran.code == 0
+        told = next(each for each in leader.told if each.reason == "CertificateUnshown")
+        assert f"pod/fairlead-{other.address} ({other.address}:9443): " in told.text
+        assert "cannot be reached" in told.text
+        assert (await world.secret())["phase"] == b"switched"
+        assert len(world.seen_bundles[-1]) == 2
+        assert leader.rounds[-1].made.verdict.reason.blocks
+
+        world.unreachable.clear()
+        await site.until(lambda: leader.reasons[-1] == "CertificateRotated", within=120, every=1)
+        assert (await world.secret())["phase"] == b"steady"
+        assert world.failures == []
+
+
 @everywhere(controllers=False, long=True)
 async def test_a27_a_pair_of_another_authority_is_trusted_before_it_is_served(site: Site) -> None:
     name = f"fairlead.{site.namespace}.svc"

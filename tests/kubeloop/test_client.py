@@ -10,7 +10,17 @@ import pytest
 from kubeloop import request as requests
 from kubeloop.client import Client
 from kubeloop.clock import monotonic
-from kubeloop.errors import Conflict, Gone, NotFound, NotLeader, RateLimited, ServerError, Throttled, TransportError
+from kubeloop.errors import (
+    Conflict,
+    Forbidden,
+    Gone,
+    NotFound,
+    NotLeader,
+    RateLimited,
+    ServerError,
+    Throttled,
+    TransportError,
+)
 from kubeloop.objects.core import PODS, Pod
 from kubeloop.objects.meta import Ref
 from kubeloop.rate_limit import Limiter
@@ -428,3 +438,21 @@ def test_closing_a_client_closes_its_transport() -> None:
     run(Client(Scripted()).close())
 
     assert script.closed
+
+
+def test_whoever_wants_to_hears_of_every_answer() -> None:
+    async def scenario() -> list[tuple[str, int]]:
+        heard: list[tuple[str, int]] = []
+        script = Script(failure(403, "Forbidden"), OK, failure(403, "Forbidden"))
+        client = Client(
+            script, heard=lambda asked, error: heard.append((asked.verb, 0 if error is None else error.status))
+        )
+        with pytest.raises(Forbidden):
+            await client.call(DELETE)
+        await client.call(GET)
+        with pytest.raises(Forbidden):
+            async with client.stream(requests.watch(PODS, "ns", "1")):
+                pass
+        return heard
+
+    assert run(scenario()) == [("delete", 403), ("get", 0), ("watch", 403)]

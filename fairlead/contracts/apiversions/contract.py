@@ -2,7 +2,15 @@
 
 from __future__ import annotations
 
-from fairlead.contracts.apiversions.kinds import INSTALLED_FOR, JOURNAL_LABEL, MIGRATION_NOUN, OWN_LABELS, PART
+from fairlead.contracts.apiversions.kinds import (
+    INSTALLED_FOR,
+    JOURNAL_LABEL,
+    MIGRATION_NOUN,
+    OWN_LABELS,
+    PART,
+    RIGHT_NOUN,
+    ROTATION_NOUN,
+)
 from fairlead.engine.contract import Contract, Room, Root
 from kubeloop.objects.core import CONFIGMAPS
 
@@ -21,6 +29,7 @@ CONTRACT = Contract(
     demos={"apiversions": Room("fairlead.contracts.apiversions.demo", "VERSIONS")},
     hosted=Room("fairlead.contracts.apiversions.demo", "HOSTED"),
     roots=(Root(CONFIGMAPS, MIGRATION_NOUN, labels=f"{JOURNAL_LABEL}=true", optional=True),),
+    spoken=(ROTATION_NOUN, RIGHT_NOUN),
     look=Room("fairlead.contracts.apiversions.looks", "LOOK"),
     nothing="migration of a CRD",
     verbs=Room("fairlead.contracts.apiversions.verbs", "VERBS"),

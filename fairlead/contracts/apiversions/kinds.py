@@ -45,8 +45,10 @@ MANAGED_BY = {"app.kubernetes.io/managed-by": "fairlead"}
 JOURNAL_LABEL = f"{DOMAIN}/journal"
 """Exactly `true` on ConfigMaps in which migrations and offline upgrades keep where they are."""
 JOURNAL_LABELS = {**MANAGED_BY, JOURNAL_LABEL: "true"}
-MIGRATION_NOUN, UPGRADE_NOUN = "migration", "upgrade"
+MIGRATION_NOUN, UPGRADE_NOUN, ROTATION_NOUN = "migration", "upgrade", "rotation"
 """What documents call them."""
+RIGHT_NOUN = "right"
+"""What documents call something that the operator lacks."""
 
 
 def short_hash(crd: str) -> str:

@@ -87,6 +87,16 @@ class OwnMigrations:
         self._rests: dict[tuple[str, int], float] = {}
         """By name and generation: until when a definition is left alone."""
 
+    def ref(self, name: str) -> Ref | None:
+        """The CRD of this name, where it belongs to this installation."""
+        found = next((each for each in self._own() if each.metadata.name == name), None)
+        return None if found is None else Ref(DEFINITIONS, "", name, found.metadata.uid)
+
+    def try_again(self) -> None:
+        """What failed may succeed now."""
+        self._rests.clear()
+        self._woken.set()
+
     async def run(self) -> None:
         await self._share.informer.settled.wait()
         self._changed()

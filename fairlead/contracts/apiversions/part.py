@@ -10,30 +10,33 @@ from fairlead.contracts.apiversions.kinds import PART
 from fairlead.contracts.apiversions.kubelet_nudge import KubeletNudge
 from fairlead.contracts.apiversions.metrics import ConversionMetrics
 from fairlead.contracts.apiversions.migration_metrics import MigrationMetrics
+from fairlead.contracts.apiversions.missing_rights import missing_rights
 from fairlead.contracts.apiversions.own_migrations import OwnMigrations
 from fairlead.contracts.apiversions.own_upgrades import OwnUpgrades
 from fairlead.contracts.apiversions.rule_book import RuleBook
 from fairlead.contracts.apiversions.settings import ApiVersionsSettings
-from fairlead.contracts.apiversions.webhook_certificates import WebhookCertificates
-from fairlead.engine.part import Part, PartContext
+from fairlead.contracts.apiversions.webhook_certificates import WebhookCertificates, told_about
+from fairlead.engine.part import Part, PartContext, Task
 
 
 def part(context: PartContext, given: ApiVersionsSettings) -> Part:
     metrics = context.metrics.of(ConversionMetrics)
     book = RuleBook(context, given.rules, shown=metrics.show)
     stored = context.metrics.of(MigrationMetrics)
-    moves = (OwnMigrations(context, given.migration, stored).run,) if given.migration.at_start else ()
+    migrations = OwnMigrations(context, given.migration, stored) if given.migration.at_start else None
+    moves: tuple[Task, ...] = () if migrations is None else (migrations.run,)
     if given.upgrades.offline == "auto":
         moves = (*moves, OwnUpgrades(context, given).run)
     kept = keeping(book, context.home)
+    rights = missing_rights(context, book, migrations, told_about(context, given))
     if not given.serves:
-        return Part(name=PART, controllers=(kept,), replica_tasks=(book.run,), leader_tasks=moves)
+        return Part(name=PART, controllers=(kept, rights), replica_tasks=(book.run,), leader_tasks=moves)
     service = ConversionService(book, given.reviews, metrics, context.log)
     certificates = WebhookCertificates(context, given)
     attaching = Attaching(book, given, context.home, certificates.bundle, metrics.show_probes)
     return Part(
         name=PART,
-        controllers=(kept, attaching.controller, *certificates.controllers),
+        controllers=(kept, rights, attaching.controller, *certificates.controllers),
         shared_routes=(service.routes(),),
         certificates=certificates.shown,
         before_leading=(certificates.prepare,),

@@ -7,20 +7,26 @@ from __future__ import annotations
 
 import os
 from collections.abc import Mapping
-from datetime import timedelta
+from datetime import datetime, timedelta
 from pathlib import Path
 from typing import Any
 
+from msgspec import structs
+
 from fairlead.contracts.apiversions.certificate_metrics import CertificateMetrics
-from fairlead.contracts.apiversions.kinds import CA_MANAGER, CERTIFICATE_LABELS, FORMER_SECRET
+from fairlead.contracts.apiversions.kinds import CA_MANAGER, CERTIFICATE_LABELS, FORMER_SECRET, PART, ROTATION_NOUN
+from fairlead.contracts.apiversions.rotation_explain import given_by_others, made_here
 from fairlead.contracts.apiversions.settings import ApiVersionsSettings, CertificateSettings
+from fairlead.core.decision import Decision
+from fairlead.core.explain import Explain
 from fairlead.engine.certificates.bundle_targets import BundleTargets
 from fairlead.engine.certificates.followed import FollowedCertificate
 from fairlead.engine.certificates.given_entries import Entries, FileEntries, SecretEntries
 from fairlead.engine.certificates.issuing import service_names
 from fairlead.engine.certificates.rotation import Rotation, RotationOptions
 from fairlead.engine.controller import Controller
-from fairlead.engine.decide.rotation_snapshot import CertificateTimes
+from fairlead.engine.decide.given_certificate import GivenSnapshot
+from fairlead.engine.decide.rotation_snapshot import CertificateTimes, RotationSnapshot
 from fairlead.engine.part import PartContext
 from kubeloop.objects.core import PODS, SECRETS
 from kubeloop.objects.meta import Ref
@@ -38,6 +44,7 @@ class WebhookCertificates:
         kept = given.certificates
         service, namespace = given.service_name or SERVICE, given.service_namespace or context.home
         names, secret = service_names(service, namespace), Ref(SECRETS, context.home, kept.secret)
+        self._secret = secret
         is_made_here = kept.source == "self-signed" and not kept.folder
         client, caches = context.replica_client or context.client, context.caches
         self._metrics = context.metrics.of(CertificateMetrics)
@@ -62,7 +69,7 @@ class WebhookCertificates:
                 port=given.port,
                 times=times_of(kept),
                 manager=CA_MANAGER,
-                about=_about(given.pod_name or environment.get("POD_NAME", ""), environment, context.home, secret),
+                about=told_about(context, given, environment),
                 labels=CERTIFICATE_LABELS,
                 former=Ref(SECRETS, context.home, FORMER_SECRET),
             ),
@@ -76,7 +83,12 @@ class WebhookCertificates:
 
     @property
     def controllers(self) -> tuple[Controller[Any], ...]:
-        return (self.rotation.controller,)
+        return (structs.replace(self.rotation.controller, explain=self._explained, part=PART, noun=ROTATION_NOUN),)
+
+    def _explained(self, seen: RotationSnapshot | GivenSnapshot, decision: Decision, now: datetime) -> Explain:
+        if isinstance(seen, RotationSnapshot):
+            return made_here(seen, decision, now)
+        return given_by_others(self._secret.namespace, self._secret.name, seen, decision, now)
 
     async def prepare(self) -> None:
         """Before leading: definitions are to say whom to trust."""
@@ -101,6 +113,8 @@ def times_of(kept: CertificateSettings) -> CertificateTimes:
     )
 
 
-def _about(name: str, environment: Mapping[str, str], namespace: str, secret: Ref) -> Ref:
-    """What Events are about: the pod of this name, or the Secret where the process is none."""
-    return Ref(PODS, environment.get("POD_NAMESPACE", "") or namespace, name) if name else secret
+def told_about(context: PartContext, given: ApiVersionsSettings, environment: Mapping[str, str] = os.environ) -> Ref:
+    """What Events are about that concern the operator itself: its pod, or the Secret where the process is none."""
+    if name := given.pod_name or environment.get("POD_NAME", ""):
+        return Ref(PODS, environment.get("POD_NAMESPACE", "") or context.home, name)
+    return Ref(SECRETS, context.home, given.certificates.secret)

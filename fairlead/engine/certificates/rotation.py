@@ -67,8 +67,13 @@ class _Conditions(Struct, frozen=True):
     ready: bool | None = None
 
 
-class _EndpointEntry(Struct, frozen=True):
+class _Target(Struct, frozen=True):
+    name: str = ""
+
+
+class _EndpointEntry(Struct, frozen=True, rename="camel"):
     addresses: tuple[str, ...] = ()
+    target_ref: _Target | None = None
     conditions: _Conditions = _Conditions()
 
 
@@ -89,7 +94,9 @@ class EndpointSlice(Struct, frozen=True):
             return
         for each in self.endpoints or ():
             if each.conditions.ready is not False:
-                yield from (Endpoint(host, port if port in numbers else numbers[0]) for host in each.addresses)
+                replica = each.target_ref.name if each.target_ref is not None else ""
+                chosen = port if port in numbers else numbers[0]
+                yield from (Endpoint(host, chosen, replica) for host in each.addresses)
 
 
 class RotationOptions(Struct, frozen=True, kw_only=True):
@@ -131,6 +138,7 @@ class Rotation:
         self._remembered: tuple[tuple[str, Sealed], ...] = ()
         self._stored: Stored | None = None
         self._shown_since: datetime | None = None
+        self._unshown_since: datetime | None = None
         self._shown: str = ""
         self._problem = ""
         self._handlers: list[Callable[[], None]] = []
@@ -282,6 +290,7 @@ class Rotation:
             blind=BLIND if self._slices.is_absent else "",
             own=self._own(),
             shown_since=self._shown_since,
+            unshown_since=self._unshown_since,
             answers=answers,
         )
 
@@ -303,6 +312,8 @@ class Rotation:
                     handler()
             return
         retiring = decision.verdict.reason is Reason.AUTHORITY_RETIRING
+        awaits = decision.verdict.reason in (Reason.CERTIFICATE_UNSHOWN, Reason.REPLICA_UNREACHED)
+        self._unshown_since = (self._unshown_since or now) if awaits else None
         leaf = "" if seen.leaf is None else seen.leaf.pem
         if not retiring or leaf != self._shown:
             self._shown_since = None

@@ -28,7 +28,7 @@ from fairlead.engine.decide.bundles import (
     writing,
 )
 from fairlead.engine.decide.registration import DEFINITIONS
-from fairlead.engine.decide.rotation import BLOCKED_AGAIN, LOOK_AGAIN, expiring, kept_by_others, shown_elsewhere
+from fairlead.engine.decide.rotation import BLOCKED_AGAIN, expiring, kept_by_others, shown_elsewhere, unshown
 from fairlead.engine.decide.rotation_snapshot import Endpoint
 from kubeloop.objects.meta import Ref
 
@@ -56,6 +56,8 @@ class GivenSnapshot(Struct, frozen=True, kw_only=True):
     """PEM of the certificate that this replica shows."""
     shown_since: datetime | None = None
     """Since when every ready replica is known to show it."""
+    unshown_since: datetime | None = None
+    """Since when a ready replica is known not to."""
     answers: Answers = Answers()
 
     @property
@@ -90,11 +92,11 @@ def _retire(seen: GivenSnapshot, leaf: Certificate, now: datetime) -> Decision |
     surplus = [each for each in seen.targets if not each.keeper and has_surplus(each, seen.authorities, now)]
     if not surplus:
         return None
-    behind = shown_elsewhere(seen.shakes, seen.own, leaf, seen.answers, seen.blind)
+    behind = shown_elsewhere(seen.endpoints, seen.shakes, seen.own, leaf, seen.answers, seen.blind)
     if isinstance(behind, Need):
         return behind
     if behind:
-        return Decision("await_replicas", Hold(Reason.CERTIFICATE_UNSHOWN, now + LOOK_AGAIN, behind))
+        return unshown(behind, seen.about, seen.unshown_since, now)
     until = (seen.shown_since or now) + seen.overlap
     if now < until:
         return Decision("overlap", Hold(Reason.AUTHORITY_RETIRING, until))

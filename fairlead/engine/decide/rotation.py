@@ -15,7 +15,7 @@ import msgspec
 from msgspec import structs
 
 from fairlead.core.act import EventNote
-from fairlead.core.ask import Answers, Ask, Bad, Good, Mint, Need, Shake
+from fairlead.core.ask import Answers, Ask, Bad, Good, Mint, Need
 from fairlead.core.decision import Decision, Hold, Move
 from fairlead.core.reason import Reason
 from fairlead.engine.decide.bundles import (
@@ -42,6 +42,7 @@ from fairlead.engine.decide.rotation_snapshot import (
     PHASE,
     SINCE,
     CertificateTimes,
+    Endpoint,
     Keys,
     Phase,
     RotationSnapshot,
@@ -64,6 +65,8 @@ SETTLING = timedelta(seconds=10)
 LOOK_AGAIN = timedelta(seconds=1)
 """Until replicas are asked again what they show."""
 BLOCKED_AGAIN = timedelta(seconds=30)
+PATIENCE = timedelta(minutes=2)
+"""For which a replica may go on showing the certificate before, or not be reached, until people are told."""
 MINT_SECONDS = 30.0
 SPACING = timedelta(minutes=1)
 """Between a certificate that somebody has made and another in its place: two operators with one Secret and different
@@ -232,11 +235,11 @@ def retire(seen: RotationSnapshot, stored: Stored, now: datetime) -> Decision | 
     leaf = stored.now.leaf
     if stored.phase is not Phase.SWITCHED or leaf is None:
         return None
-    behind = shown_elsewhere(seen.shakes, seen.own, leaf, seen.answers, seen.blind)
+    behind = shown_elsewhere(seen.endpoints, seen.shakes, seen.own, leaf, seen.answers, seen.blind)
     if isinstance(behind, Need):
         return behind
     if behind:
-        return Decision("await_replicas", Hold(Reason.CERTIFICATE_UNSHOWN, now + LOOK_AGAIN, behind))
+        return unshown(behind, seen.about, stored.since, now)
     return storing("retire", seen, stored, phase_entries(Phase.RETIRING, now))
 
 
@@ -283,8 +286,23 @@ RULES: tuple[Callable[[RotationSnapshot, Stored, datetime], Decision | Need | No
 )
 
 
+def unshown(behind: tuple[tuple[str, str], ...], about: Ref, since: datetime | None, now: datetime) -> Decision:
+    """A replica that is only slow is waited for; one that has not shown it for long holds up the exchange."""
+    if since is None or now - since < PATIENCE:
+        return Decision("await_replicas", Hold(Reason.CERTIFICATE_UNSHOWN, now + LOOK_AGAIN, behind))
+    named = "; ".join(f"{name}: {said}" for name, said in behind)
+    text = f"the authority before stays trusted until every ready replica shows the new certificate: {named}"
+    note = EventNote(about, warning=True, reason="CertificateUnshown", text=text)
+    return Decision("await_replicas", Hold(Reason.REPLICA_UNREACHED, now + BLOCKED_AGAIN, behind), (note,))
+
+
 def shown_elsewhere(
-    shakes: tuple[Ask, ...], own: str, leaf: Certificate, answers: Answers, blind: str = ""
+    endpoints: tuple[Endpoint, ...],
+    shakes: tuple[Ask, ...],
+    own: str,
+    leaf: Certificate,
+    answers: Answers,
+    blind: str = "",
 ) -> Need | tuple[tuple[str, str], ...]:
     """Where another certificate is shown, or none can be seen; with no address there is this replica alone."""
     if blind:
@@ -292,14 +310,13 @@ def shown_elsewhere(
     if todo := answers.lacking(shakes):
         return Need(todo)
     behind = [] if not own or _same(own, leaf.pem) else [("this replica", "it shows the certificate before")]
-    for ask in shakes:
-        where = f"{ask.to.host}:{ask.to.port}" if isinstance(ask.to, Shake) else ""
+    for each, ask in zip(endpoints, shakes, strict=True):
         match answers[ask]:
             case Good(value):
                 if not _same(value.decode(), leaf.pem):
-                    behind.append((where, "it shows the certificate before"))
-            case Bad(_, text):
-                behind.append((where, text))
+                    behind.append((each.title, "it shows the certificate before"))
+            case Bad(kind, text):
+                behind.append((each.title, text or kind))
     return tuple(behind)
 
 

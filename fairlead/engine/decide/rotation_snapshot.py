@@ -72,6 +72,13 @@ class Stored(Struct, frozen=True):
 class Endpoint(Struct, frozen=True):
     host: str
     port: int
+    replica: str = ""
+    """The name of the pod, where the Service tells it."""
+
+    @property
+    def title(self) -> str:
+        where = f"{self.host}:{self.port}"
+        return f"pod/{self.replica} ({where})" if self.replica else where
 
 
 class RotationSnapshot(Struct, frozen=True, kw_only=True):

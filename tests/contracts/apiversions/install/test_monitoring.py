@@ -24,6 +24,8 @@ METRICS: dict[str, set[str]] = {
     "fairlead_payload_mismatch_objects": {"crd", "kind"},
     "fairlead_webhook_cert_not_after_seconds": {"role"},
     "fairlead_is_leader": set(),
+    "fairlead_right_missing": {"verb", "resource"},
+    "fairlead_rollout_blocked": {"part", "rollout", "reason"},
     "fairlead_foreign_version_objects": {"crd", "reason"},
 }
 """Those of section 2.8 that are spoken of, with their labels."""
