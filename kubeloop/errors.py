@@ -30,6 +30,7 @@ from kubeloop.unreadable import UNREADABLE
 LONGEST_PAUSE = 3600.0
 """Seconds that a server can ask for at most."""
 LONGEST_MESSAGE = 16_384
+MOST_CAUSES = 50
 MOST_SHOWN = 300
 """Bytes of an answer that is no Status, such as a proxy's page."""
 
@@ -71,6 +72,7 @@ class ApiError(KubeError):
         retry_after: float | None = None,
         token: str = "",
         warning: str = "",
+        causes: tuple[tuple[str, str], ...] = (),
     ) -> None:
         text = message or reason or f"the server answered {status}"
         super().__init__(f"{doing}: {text}" if doing else text)
@@ -82,6 +84,8 @@ class ApiError(KubeError):
         """With which a list whose pages have expired can be gone on with, at the price of its consistency."""
         self.warning = warning
         """What the server warned of beside the failure, as its header has it."""
+        self.causes = causes
+        """Of what is invalid: each field, and what is wrong with it."""
 
 
 class BadRequest(ApiError):
@@ -124,8 +128,14 @@ class ServerError(ApiError):
     pass
 
 
+class _Cause(Struct):
+    field: str = ""
+    message: str = ""
+
+
 class _Details(Struct, rename="camel"):
     retry_after_seconds: float = 0
+    causes: list[_Cause] | None = None
 
 
 class _ListMeta(Struct, rename={"token": "continue"}):
@@ -174,7 +184,18 @@ def _error(code: int, status: _Status, doing: str, retry_after: float | None, wa
     token = status.metadata.token if status.metadata else ""
     message = (status.message or "")[:LONGEST_MESSAGE]
     reason = (status.reason or "")[:MOST_SHOWN]
-    return kind(code, reason, message, doing=doing, retry_after=retry_after, token=token, warning=warning)
+    found = (status.details.causes if status.details else None) or []
+    causes = tuple((each.field, each.message[:MOST_SHOWN]) for each in found[:MOST_CAUSES])
+    return kind(
+        code,
+        reason,
+        message,
+        doing=doing,
+        retry_after=retry_after,
+        token=token,
+        warning=warning,
+        causes=causes,
+    )
 
 
 def _retry_after(status: _Status) -> float | None:

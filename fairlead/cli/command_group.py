@@ -16,6 +16,8 @@ if TYPE_CHECKING:
     from fairlead.cli.connect import Cluster
     from fairlead.cli.main import Parser
     from fairlead.engine.command import CommandGroup, Invocation, Subcommand
+    from fairlead.engine.contract import Room
+    from fairlead.engine.hashes import Hashes
     from kubeloop.client import Client
 
 
@@ -69,7 +71,7 @@ async def run_within(group: str, words: list[str], client: Client) -> int:
     try:
         name, rest = _named(group, words)
         parser, command = parser_of(group, name)
-        return await _awaited(command, Invocation(arguments=parsed(parser, rest), connected=client))
+        return await _awaited(command, Invocation(arguments=parsed(parser, rest), connected=client, hashes=_hashes()))
     except (Usage, UsageError) as error:
         return fail(str(error), exits.USAGE)
     except Precondition as error:
@@ -132,6 +134,10 @@ def _meant(word: str, known: Iterable[str]) -> str:
     return f" (did you mean {close[0]}?)" if close else ""
 
 
+def _hashes() -> tuple[Room[Hashes], ...]:
+    return tuple(each.hashes for each in contracts() if each.hashes is not None)
+
+
 def _run(command: Subcommand, arguments: argparse.Namespace) -> int:
     from fairlead.cli import termination
     from fairlead.engine.command import Invocation
@@ -144,7 +150,12 @@ def _run(command: Subcommand, arguments: argparse.Namespace) -> int:
         server = config_of(arguments).server
         given = tuple(dict.fromkeys(arguments.namespace))
         invocation = Invocation(
-            arguments=arguments, connected=cluster.client, namespaces=given, user=cluster.user, server=server
+            hashes=_hashes(),
+            arguments=arguments,
+            connected=cluster.client,
+            namespaces=given,
+            user=cluster.user,
+            server=server,
         )
         return await _awaited(command, invocation)
 

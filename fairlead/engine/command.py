@@ -12,6 +12,7 @@ from collections.abc import Awaitable, Callable, Mapping
 from msgspec import Struct
 
 from fairlead.engine.contract import Room
+from fairlead.engine.hashes import Hashes
 from kubeloop.client import Client
 
 
@@ -34,6 +35,8 @@ class Invocation(Struct, frozen=True, kw_only=True):
     user: str = ""
     """As the kubeconfig calls whoever asks."""
     server: str = ""
+    hashes: tuple[Room[Hashes], ...] = ()
+    """By which contracts know whether a workload is to be rolled."""
 
     @property
     def client(self) -> Client:

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
+from typing import Any
 
 from msgspec import Struct
 
@@ -26,3 +27,7 @@ class Hashes(Struct, frozen=True, kw_only=True):
     """Whether a document of a file is such an object, in any version."""
     hashed: Callable[[object], Hashed | str]
     """The hash, or why there is none."""
+    number: int = 1
+    """Of the way in which it is made."""
+    rolled: Callable[[Mapping[str, Any]], str] = lambda _: ""
+    """The hash of what was rolled last, as a live object records it; empty: nothing was, or nobody knows."""

@@ -23,11 +23,12 @@ REVISION = f"{DOMAIN}/crd-revision"
 
 def this_release(contracts: Iterable[Contract]) -> Release:
     """What this build is."""
-    crds = []
-    for contract in contracts:
+    crds, known = [], tuple(contracts)
+    for contract in known:
         if contract.kinds is not None:
             crds += [_released(contract.name, each) for each in contract.kinds.get()()]
-    return Release(version=__version__, minimum_compatible=MINIMUM_COMPATIBLE, crds=crds)
+    hashes = {each.name: [each.hashes.get().number] for each in known if each.hashes is not None}
+    return Release(version=__version__, minimum_compatible=MINIMUM_COMPATIBLE, hash_versions=hashes, crds=crds)
 
 
 def known_versions() -> tuple[str, ...]:

@@ -299,3 +299,58 @@ async def test_several_clusters_have_one_report(site: Site, tmp_path: Path, caps
     assert by_context["east"] == by_context["west"] != []
     assert await asyncio.to_thread(main, [*words, "--contexts", "east,north"]) == codes.ERROR
     assert "'north' is not in" in capsys.readouterr().err
+
+
+STRICT = {
+    "size": {"type": "integer", "x-kubernetes-validations": [{"rule": "self < 5", "message": "must be small"}]},
+    "paint": {
+        "type": "object",
+        "properties": {"colour": {"type": "string", "format": "ipv4"}, "finish": {"type": "string"}},
+    },
+}
+"""What no schema here is evaluated for: an expression, and a format."""
+
+
+@everywhere(controllers=False)
+async def test_converted_objects_are_tried_on_a_server_that_serves_the_version(
+    site: Site, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    desk = Desk(site, tmp_path, capsys)
+    live = await desk.shop.define("v1", "v2", more={"v2": STRICT})
+    await desk.shop.make("w-1", size=9)
+    await desk.shop.make("w-2", size=2, colour="red")
+    await desk.shop.make("w-3", size=3)
+    rules = desk.file(desk.shop.rules(), "rules.yaml")
+    before = {name: each["metadata"] for name, each in (await desk.shop.all()).items()}
+
+    code, found = await desk.asked(live, "--rules", rules)
+    _, untried = await desk.asked(live, "--rules", rules, "--tries", "0")
+
+    assert code == codes.FINDINGS
+    refused = {each["path"]: each for each in found if each["code"] == "ConvertedInvalid"}
+    assert {path: (each["version"], each["objects"]) for path, each in refused.items()} == {
+        "/spec/size": ("v2", [f"{site.namespace}/w-1"]),
+        "/spec/paint/colour": ("v2", [f"{site.namespace}/w-2"]),
+    }
+    assert "must be small; tried on the server" in refused["/spec/size"]["message"]
+    assert "red" not in refused["/spec/paint/colour"]["message"]
+    assert [each for each in untried if each["code"] == "ConvertedInvalid"] == []
+    assert {name: each["metadata"] for name, each in (await desk.shop.all()).items()} == before
+
+
+@everywhere(controllers=False)
+async def test_what_the_server_does_not_serve_yet_is_held_against_its_schema(
+    site: Site, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    desk = Desk(site, tmp_path, capsys)
+    await desk.shop.define("v1")
+    await desk.shop.make("w-1", size=9)
+    new: Tree = copied(desk.shop.definition("v1", "v2"))
+    size = {"type": "integer", "maximum": 5}
+    new["spec"]["versions"][1]["schema"]["openAPIV3Schema"]["properties"]["spec"]["properties"]["size"] = size
+
+    found = await desk.found(new, "--rules", desk.file(desk.shop.rules(), "rules.yaml"))
+
+    told = found["ConvertedInvalid"]
+    assert (told["version"], told["path"], told["objects"]) == ("v2", "/spec/size", [f"{site.namespace}/w-1"])
+    assert "by the schema; expressions and formats were not evaluated" in told["message"]

@@ -4,21 +4,36 @@ from __future__ import annotations
 
 import json
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
 import pytest
 
 from fairlead.contracts.apiversions.commands import codes
 from fairlead.core.controller_version import CONTROLLER_VERSION
 from fairlead.core.release import Release, ReleasedKind, Roll, written
+from fairlead.core.rollout_hash import hash_of
 from fairlead.engine.command import Usage
+from fairlead.engine.contract import Room
 from fairlead.engine.decide.downgrade import MAX_OPERATOR_VERSION
+from fairlead.engine.hashes import Hashed, Hashes
 from kubeloop.objects.meta import Resource
 from tests.e2e.clusters import Site, everywhere
 from tests.e2e.history import Tree
 from tests.e2e.widgets import Widgets, called, widgets
 
 LEASES = Resource("coordination.k8s.io", "v1", "leases", "Lease")
+
+
+class Given(Room[Hashes], frozen=True):
+    """What a test has made itself."""
+
+    module: str = ""
+    attribute: str = ""
+    ways: Hashes | None = None
+
+    def get(self) -> Hashes:
+        assert self.ways is not None
+        return self.ways
 
 
 class Desk:
@@ -34,8 +49,9 @@ class Desk:
         path.write_text(written(Release(crds=[kind], **found)))
         return str(path)
 
-    async def asked(self, *words: str, version: str = "1.3.0") -> tuple[int, list[Tree]]:
-        code = await called("preflight", self.site.client, "--to-operator-version", version, *words, "-o", "json")
+    async def asked(self, *words: str, version: str = "1.3.0", ways: Hashes | None = None) -> tuple[int, list[Tree]]:
+        words = ("--to-operator-version", version, *words, "-o", "json")
+        code = await called("preflight", self.site.client, *words, hashes=() if ways is None else (Given(ways=ways),))
         return code, json.loads(self._capsys.readouterr().out)["findings"]
 
 
@@ -60,6 +76,35 @@ async def test_objects_that_a_release_leaves_alone_and_workloads_it_rolls_are_co
     (roll,) = (each for each in found if each["code"] == "WouldRoll")
     assert (roll["severity"], roll["count"]) == ("warn", 4)
     assert "helper is injected" in roll["message"]
+
+
+@everywhere(controllers=False)
+async def test_workloads_are_named_whose_users_have_changed_something_since_they_were_rolled(
+    site: Site, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Sections 3.9.6 and 3.9.7: an upgrade rolls what was changed, and nothing else."""
+    desk = Desk(site, tmp_path, capsys)
+    await desk.shop.define("v1")
+    for name, rolled in (("same", hash_of({"size": 1})), ("changed", hash_of({"size": 7})), ("never", "")):
+        await desk.shop.make(name, size=1, status={"oldMark": rolled} if rolled else None)
+    ways = Hashes(
+        kind="Widget",
+        group=desk.shop.group,
+        about="",
+        is_one=lambda _: True,
+        hashed=lambda tree: Hashed("", "", hash_of(cast("Tree", tree)["spec"])),
+        number=2,
+        rolled=lambda tree: (tree.get("status") or {}).get("oldMark", ""),
+    )
+
+    _, found = await desk.asked("--release", desk.release("v1", hash_versions={"widgets": [1, 2]}), ways=ways)
+    _, blind = await desk.asked("--release", desk.release("v1", hash_versions={"widgets": [3]}), ways=ways)
+
+    (roll,) = (each for each in found if each["code"] == "WouldRoll")
+    assert (roll["severity"], roll["count"]) == ("warn", 1)
+    assert roll["objects"] == [f"{site.namespace}/changed"]
+    assert "changed after what was rolled last" in roll["message"]
+    assert [each for each in blind if each["code"] == "WouldRoll"] == [], "what it cannot compare it does not roll"
 
 
 @everywhere(controllers=False)

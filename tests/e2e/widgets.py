@@ -16,7 +16,9 @@ from msgspec import Struct
 from fairlead.contracts.apiversions.decide.convert import Kind, convert
 from fairlead.contracts.apiversions.decide.rule_sets import kind_of, read_rules
 from fairlead.engine.command import Invocation
+from fairlead.engine.contract import Room
 from fairlead.engine.decide.registration import Tree
+from fairlead.engine.hashes import Hashes
 from kubeloop.client import Client
 from kubeloop.objects.meta import Ref, Resource
 from kubeloop.request import JSON, Request, create, get, path_of, path_to
@@ -172,9 +174,10 @@ def body_of(tree: Tree) -> Tree:
     return {**{key: value for key, value in tree.items() if key != "metadata"}, "metadata": metadata}
 
 
-async def called(module: str, client: Client, *words: str) -> int:
+async def called(module: str, client: Client, *words: str, hashes: tuple[Room[Hashes], ...] = ()) -> int:
     """The exit code of a command of `fairlead api`, by the name of its module."""
     command = importlib.import_module(f"fairlead.contracts.apiversions.commands.{module}").COMMAND
     parser = argparse.ArgumentParser()
     command.add_arguments(parser)
-    return int(await command.run(Invocation(arguments=parser.parse_args([*words]), connected=client)))
+    invocation = Invocation(arguments=parser.parse_args([*words]), connected=client, hashes=hashes)
+    return int(await command.run(invocation))

@@ -41,6 +41,7 @@ from fairlead.contracts.apiversions.decide.trees import Tree
 from fairlead.contracts.apiversions.decide.version_uses import Uses
 from fairlead.contracts.apiversions.kinds import CERTIFICATE_SECRET, HOME
 from fairlead.contracts.apiversions.live_objects import PAGE, objects
+from fairlead.contracts.apiversions.server_trials import ServerTrials
 from fairlead.contracts.apiversions.uses import add_dependents
 from fairlead.engine.certificates import pairs
 from fairlead.engine.decide.conversion_probe import probed_versions
@@ -65,10 +66,15 @@ ACCESS_REVIEWS = Resource(
 )
 
 
+TRIES = 200
+
+
 class LookTerms(Struct, frozen=True, kw_only=True):
     """How a look is taken."""
 
     page: int = PAGE
+    tries: int = TRIES
+    """Objects that are tried on the server in each version, converted; 0: none."""
     dependents: tuple[tuple[str, str], ...] = ()
     journal: str = ""
 
@@ -94,7 +100,8 @@ async def look(client: Client, live: Tree | None, new: Tree, rules: RuleSet | No
     comparison = _comparison(live, new)
     kind, problems = _kind(rules, wanted)
     gone = gone_versions(comparison.findings)
-    walk = _Walk(client, live, comparison.checks, kind, uses=bool(gone), page=terms.page)
+    trials = ServerTrials(client, live, wanted, kind, most=terms.tries)
+    walk = _Walk(client, live, comparison.checks, kind, trials, uses=bool(gone), page=terms.page)
     await walk.run()
     findings = [each for each in comparison.findings if each.code != "ServedVersionGone"]
     if gone:
@@ -131,10 +138,19 @@ class _Walk:
     """Through the live objects, once in each version that something must be known of."""
 
     def __init__(
-        self, client: Client, live: Tree, checks: Sequence[Check], kind: Kind | None, *, uses: bool, page: int
+        self,
+        client: Client,
+        live: Tree,
+        checks: Sequence[Check],
+        kind: Kind | None,
+        trials: ServerTrials,
+        *,
+        uses: bool,
+        page: int,
     ) -> None:
         self._client, self._live, self._page = client, live, page
         self._storage = storage_version(live)
+        self._trials = trials
         versions = dict.fromkeys(each.version for each in checks)
         self._tallies = {name: CheckTally([each for each in checks if each.version == name]) for name in versions}
         known = kind is not None and self._storage in kind.versions
@@ -163,7 +179,7 @@ class _Walk:
                 tally.see(tree)
             if is_storage:
                 if self._conversion is not None:
-                    self._conversion.see(tree)
+                    self._conversion.see(tree, await self._trials.of(tree))
                 if self._counts:
                     self.uses.see(tree["metadata"], self._live["spec"]["group"])
 

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Sequence
 from pathlib import Path
 from typing import Any
 
 from fairlead.contracts.apiversions.decide.crd_versions import name_of, resource_of, storage_version
 from fairlead.contracts.apiversions.decide.preflight.findings import Finding
-from fairlead.contracts.apiversions.decide.preflight.releases import IgnoredTally, LeaseSeen, of_downgrade
+from fairlead.contracts.apiversions.decide.preflight.releases import IgnoredTally, LeaseSeen, RollTally, of_downgrade
 from fairlead.contracts.apiversions.decide.rule_sets import RuleSet
 from fairlead.contracts.apiversions.decide.trees import Tree
 from fairlead.contracts.apiversions.decide.version_uses import object_name
@@ -18,6 +18,7 @@ from fairlead.core.release import BadRelease, Release, read_release
 from fairlead.core.semantic_versions import parse
 from fairlead.engine.decide.downgrade import MAX_OPERATOR_VERSION, OPERATOR_VERSION
 from fairlead.engine.decide.registration import DEFINITIONS
+from fairlead.engine.hashes import Hashed, Hashes
 from fairlead.engine.object_files import Unreadable
 from fairlead.engine.releases import known_release, known_versions
 from kubeloop.client import Client
@@ -52,7 +53,11 @@ def release_of(version: str, file: str) -> Release:
 
 
 async def look_at_release(
-    client: Client, release: Release, rules: Callable[[Tree], Awaitable[RuleSet | None]], terms: LookTerms
+    client: Client,
+    release: Release,
+    rules: Callable[[Tree], Awaitable[RuleSet | None]],
+    terms: LookTerms,
+    hashes: Sequence[Hashes] = (),
 ) -> list[Finding]:
     """Everything about the kinds of the release that this cluster has; raises KubeError."""
     findings: list[Finding] = []
@@ -64,6 +69,10 @@ async def look_at_release(
         live.append(found)
         findings += await look(client, found, each.definition, await rules(each.definition), terms)
         findings += await _of_objects(client, found, release, terms)
+        names = found["spec"]["group"], found["spec"]["names"]["kind"]
+        for way in hashes:
+            if (way.group, way.kind) == names:
+                findings += await _rolled(client, found, RollTally(name_of(found), release, each.part, way.number), way)
     return [*findings, *of_downgrade(release, await _leases(client), live)]
 
 
@@ -84,6 +93,18 @@ async def _of_objects(client: Client, live: Tree, release: Release, terms: LookT
     except ApiError:
         return []  # that it cannot be listed is a finding of its own
     return [*tally.findings(), *tally.rolls()]
+
+
+async def _rolled(client: Client, live: Tree, tally: RollTally, way: Hashes) -> list[Finding]:
+    if not tally.is_comparable:
+        return []
+    try:
+        async for each in objects(client, resource_of(live, storage_version(live))):
+            wanted = way.hashed(each)
+            tally.see(each["metadata"], way.rolled(each), wanted.hash if isinstance(wanted, Hashed) else "")
+    except ApiError:
+        return []  # that it cannot be listed is a finding of its own
+    return [*tally.findings()]
 
 
 async def _leases(client: Client) -> list[LeaseSeen]:

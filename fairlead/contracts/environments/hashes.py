@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+from typing import Any
+
 import msgspec
 from msgspec import Struct
 
@@ -55,6 +58,10 @@ def _hashed(tree: object) -> Hashed | str:
     return Hashed(metadata.namespace, metadata.name, rollout_hash(manifest.spec, metadata.annotations or {}))
 
 
+def _rolled(tree: Mapping[str, Any]) -> str:
+    return str((tree.get("status") or {}).get("lastCompletedRolloutHash") or "")
+
+
 HASHES = Hashes(
     kind=MATERIALIZES.kind,
     group=GROUP,
@@ -62,4 +69,5 @@ HASHES = Hashes(
     "promote that rollout without waiting",
     is_one=_is_environment,
     hashed=_hashed,
+    rolled=_rolled,
 )

@@ -6,6 +6,7 @@ import argparse
 import textwrap
 from collections.abc import AsyncIterator, Sequence
 from contextlib import asynccontextmanager
+from functools import partial
 from pathlib import Path
 
 from msgspec import Struct, structs
@@ -20,7 +21,7 @@ from fairlead.contracts.apiversions.decide.rule_sets import RuleSet, RulesReject
 from fairlead.contracts.apiversions.decide.trees import Tree
 from fairlead.contracts.apiversions.junit import Case, junit
 from fairlead.contracts.apiversions.live_objects import paced
-from fairlead.contracts.apiversions.preflight_look import LookTerms, look, without_cluster
+from fairlead.contracts.apiversions.preflight_look import TRIES, LookTerms, look, without_cluster
 from fairlead.contracts.apiversions.release_look import look_at_release, release_of
 from fairlead.contracts.apiversions.rule_files import definitions_in, rules_in
 from fairlead.core.amounts import counted
@@ -48,6 +49,8 @@ def _add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--crd", metavar="FILE", default="", help=about)
     about = "contexts of the kubeconfig, separated by commas: all of them are looked at, with one report"
     parser.add_argument("--contexts", metavar="A,B", default="", help=about)
+    about = f"objects that are tried on the server in each version, converted, by dry runs; 0 for none; default {TRIES}"
+    parser.add_argument("--tries", metavar="N", type=options.whole("--tries", 0, 100_000), default=TRIES, help=about)
     options.add_dependents(parser)
     options.add_journal(parser)
     options.add_page_size(parser)
@@ -104,11 +107,11 @@ async def _online(called: Invocation, coming: _Coming) -> list[Finding]:
     given = called.arguments
     contexts = [each.strip() for each in given.contexts.split(",") if each.strip()]
     if not contexts:
-        return await _on_cluster(called.client, given, coming)
+        return await _on_cluster(called.client, called, coming)
     findings = []
     for context in contexts:
         async with _client(given, context) as client:
-            found = await _on_cluster(client, given, coming)
+            found = await _on_cluster(client, called, coming)
         findings += [structs.replace(each, context=context) for each in found]
     return findings
 
@@ -123,11 +126,16 @@ async def _client(given: argparse.Namespace, context: str) -> AsyncIterator[Clie
         await client.close()
 
 
-async def _on_cluster(client: Client, given: argparse.Namespace, coming: _Coming) -> list[Finding]:
+async def _on_cluster(client: Client, called: Invocation, coming: _Coming) -> list[Finding]:
+    given = called.arguments
     client = paced(client, given.qps, given.burst)
-    terms = LookTerms(page=given.page_size, dependents=tuple(given.dependents), journal=given.journal)
+    terms = LookTerms(
+        page=given.page_size, tries=given.tries, dependents=tuple(given.dependents), journal=given.journal
+    )
     if coming.release is not None:
-        return await look_at_release(client, coming.release, lambda new: _rules(client, new, given.rules), terms)
+        hashes = [each.get() for each in called.hashes]
+        rules = partial(_rules, client, file=given.rules)
+        return await look_at_release(client, coming.release, rules, terms, hashes)
     findings = []
     for new in coming.definitions:
         try:

@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+import re
+from collections.abc import Iterator, Mapping, Sequence
+from types import MappingProxyType
+from typing import TypeAlias
 
 import msgspec
 from msgspec import Struct, structs
@@ -19,6 +22,8 @@ from fairlead.contracts.apiversions.decide.version_uses import Count, object_nam
 from fairlead.contracts.apiversions.kinds import MOST_ANNOTATIONS
 from fairlead.core.amounts import counted
 
+INVALID = "ConvertedInvalid"
+MADE_BY_PEOPLE = ("name", "namespace", "labels", "annotations")
 LARGEST = 1 << 20
 """Bytes of an object, above which servers begin to refuse."""
 
@@ -68,6 +73,17 @@ def _counted(finding: Finding, count: Count, unlisted: str) -> Finding:
     )
 
 
+Trials: TypeAlias = Mapping[str, tuple[tuple[str, str], ...]]
+"""By version that an object was tried in on the server: each field that was refused, and why."""
+NOT_TRIED = "by the schema; expressions and formats were not evaluated"
+TRIED = "tried on the server"
+_INDEX = re.compile(r"\[(\d+)\]")
+_VALUE = re.compile(r"^(Invalid|Unsupported) value: [^:]*: ")
+NOWHERE = "<nil>"
+"""Of the object as a whole: mostly that not all could be evaluated, because of the rest."""
+_QUOTED = re.compile(r'"[^"]*"|`[^`]*`')
+
+
 class ConversionTally:
     """Counts what becomes of objects when they are converted by the new rules to each other version and back."""
 
@@ -75,8 +91,8 @@ class ConversionTally:
         self._crd, self._kind, self._source = crd, kind, source
         self._counts: dict[Hit, Count] = {}
 
-    def see(self, tree: Tree) -> None:
-        for hit in dict.fromkeys(conversion_hits(tree, self._kind, self._source)):
+    def see(self, tree: Tree, trials: Trials = MappingProxyType({})) -> None:
+        for hit in dict.fromkeys(conversion_hits(tree, self._kind, self._source, trials)):
             self._counts.setdefault(hit, Count()).add(object_name(tree["metadata"]))
 
     def findings(self) -> Iterator[Finding]:
@@ -94,11 +110,31 @@ class ConversionTally:
             )
 
 
-def conversion_hits(tree: Tree, kind: Kind, source: str) -> Iterator[Hit]:
-    """What goes wrong with one object on its way to every other version and back."""
+def conversion_hits(tree: Tree, kind: Kind, source: str, trials: Trials = MappingProxyType({})) -> Iterator[Hit]:
+    """What goes wrong with one object on its way to every other version and back.
+
+    What the server says of a version counts, and not what the schema does.
+    """
     for version in kind.versions:
         if version != source:
-            yield from _converted_hits(tree, kind, _version(kind, source), _version(kind, version))
+            hits = _converted_hits(tree, kind, _version(kind, source), _version(kind, version))
+            yield from (each for each in hits if each.code != INVALID or version not in trials)
+            refused = trials.get(version, ())
+            placed = [each for each in refused if each[0] != NOWHERE] or refused
+            yield from (_refused(version, field, why) for field, why in placed)
+
+
+def _refused(version: str, field: str, why: str) -> Hit:
+    """Without values, which differ from object to object and may be secret."""
+    path = "/" + "/".join(part for part in _INDEX.sub(".*", field).split(".") if part) if field != NOWHERE else ""
+    text = _VALUE.sub("", _QUOTED.sub("…", why))
+    return Hit(INVALID, "block", version, path, f"in {version}, {path or 'the object'} is refused: {text}; {TRIED}")
+
+
+def as_new(tree: Tree) -> Tree:
+    """The object as its creation would be tried: the server makes the rest of its metadata."""
+    metadata = {key: value for key, value in tree["metadata"].items() if key in MADE_BY_PEOPLE}
+    return {**{key: value for key, value in tree.items() if key != "status"}, "metadata": metadata}
 
 
 def _converted_hits(tree: Tree, kind: Kind, own: Version, other: Version) -> Iterator[Hit]:
@@ -120,7 +156,8 @@ def _converted_hits(tree: Tree, kind: Kind, own: Version, other: Version) -> Ite
         yield Hit("RoundTripLoss", "block", other.name, path, text)
     for place, trouble in broken(there, other.schema):
         path = _pattern(place)
-        yield Hit("ConvertedInvalid", "block", other.name, path, f"in {other.name}, {path} {trouble}")
+        text = f"in {other.name}, {path} {trouble}; {NOT_TRIED}"
+        yield Hit(INVALID, "block", other.name, path, text)
     if len(msgspec.json.encode(there)) > LARGEST:
         yield Hit("ConvertedTooLarge", "warn", other.name, "", f"in {other.name} it is larger than 1 MiB")
 

@@ -79,6 +79,36 @@ class IgnoredTally:
                 )
 
 
+class RollTally:
+    """Counts objects whose workloads a release would roll because their users have changed something.
+
+    A way of hashing that the release does not have tells it nothing: it notes its own hash then and rolls nothing.
+    """
+
+    def __init__(self, crd: str, release: Release, part: str, number: int) -> None:
+        self._crd, self._release = crd, release
+        self.is_comparable = number in release.hash_versions.get(part, [number])
+        self._count = Count()
+
+    def see(self, metadata: Tree, rolled: str, wanted: str) -> None:
+        """`rolled` is the hash of what was rolled last, `wanted` that of what its user asks for; empty: not known."""
+        if rolled and wanted and rolled != wanted and self.is_comparable and "deletionTimestamp" not in metadata:
+            self._count.add(object_name(metadata))
+
+    def findings(self) -> Iterator[Finding]:
+        if not self._count.objects:
+            return
+        yield Finding(
+            code="WouldRoll",
+            severity="warn",
+            crd=self._crd,
+            message=f"{self._release.version} rolls the workloads of {counted(self._count.objects, 'object')}:"
+            " their specs were changed after what was rolled last",
+            count=self._count.objects,
+            objects=tuple(self._count.names[:SHOWN_OBJECTS]),
+        )
+
+
 def of_downgrade(release: Release, leases: Sequence[LeaseSeen], live: Iterable[Tree]) -> Iterator[Finding]:
     """`live` are definitions that the release has as well."""
     known = {each.definition["metadata"]["name"]: each.definition for each in release.crds}
