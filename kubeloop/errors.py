@@ -30,7 +30,7 @@ from kubeloop.unreadable import UNREADABLE
 LONGEST_PAUSE = 3600.0
 """Seconds that a server can ask for at most."""
 LONGEST_MESSAGE = 16_384
-MOST_CAUSES = 50
+MOST_CAUSES = 200
 MOST_SHOWN = 300
 """Bytes of an answer that is no Status, such as a proxy's page."""
 

@@ -35,6 +35,7 @@ API = CommandGroup(
         "deprecate": _listed("deprecate", "warn whoever asks for a version"),
         "unserve": _listed("unserve", "stop serving a version that nothing names any more"),
         "remove-version": _listed("remove_version", "remove a version that is neither served nor stored"),
+        "delete-unreadable": _listed("delete_unreadable", "delete objects that the API server cannot read, one by one"),
         "certs status": _listed("certs_status", "show the certificate of the operator's webhooks and who trusts it"),
         "certs rotate": _listed("certs_rotate", "have the operator exchange its authority without an outage"),
     },

@@ -25,7 +25,7 @@ def terms_of(
     given: argparse.Namespace, client: Client, records: Records, gate: Callable[[], None] | None = None
 ) -> Iterator[RunTerms]:
     """Of a command with the options of `options.add_walk`; `--dry-run` and `--audit` where it has them."""
-    with _audit(getattr(given, "audit", "")) as audit:
+    with audited(getattr(given, "audit", "")) as audit:
         yield RunTerms(
             client=client,
             records=records,
@@ -39,7 +39,7 @@ def terms_of(
 
 
 @contextmanager
-def _audit(place: str) -> Iterator[Callable[[Line], None]]:
+def audited(place: str) -> Iterator[Callable[[Line], None]]:
     if not place:
         yield lambda _: None
         return
