@@ -12,7 +12,7 @@ import pytest
 import yaml
 
 from fairlead.contracts.apiversions.attach_map import map_name
-from fairlead.contracts.apiversions.kinds import CA_MANAGER, CONVERTIBLE, MANAGER
+from fairlead.contracts.apiversions.kinds import CA_MANAGER, CONVERTIBLE, MANAGER, kept_rules_name
 from fairlead.engine.decide.owned_definitions import BUNDLE, owns
 from fairlead.engine.decide.registration import Tree
 from kubeloop.client import Client
@@ -308,6 +308,33 @@ async def test_whoever_overwrites_the_conversion_is_corrected_and_people_are_tol
     await site.until(lambda: is_attached(kind), every=0.1)
 
     await site.until(lambda: told.has("ConversionLost"), every=0.1)
+
+
+@everywhere(controllers=False)
+async def test_a_conversion_that_was_overwritten_while_no_operator_ran_is_told_as_well(site: Site) -> None:
+    """Section 3.13: whoever leads next knows it from what is kept beside the rules."""
+    kind = await defined(site)
+    replicas = Replicas(site)
+    await replicas.begin()
+    first = await replicas.add()
+    await rules_in_a_map(site, {**kind.rules(), "attach": True})
+    await site.until(lambda: _settled(kind), every=0.1)
+    uid = (await kind.live_definition())["metadata"]["uid"]
+
+    async def is_noted() -> bool:
+        kept = await site.get(CONFIGMAPS, kept_rules_name(kind.name))
+        return kept is not None and kept["data"].get("attached") == uid
+
+    await site.until(is_noted, every=0.1)
+    await replicas.lose(first)
+    told = await tellings(site)
+
+    await patched(site, {"op": "replace", "path": "/spec/conversion", "value": NOBODY}, name=kind.name)
+    await replicas.add()
+    await site.until(lambda: is_attached(kind), every=0.1)
+
+    await site.until(lambda: told.has("ConversionLost"), every=0.1)
+    assert not await told.has("CRDRegistered")
 
 
 @everywhere(controllers=False, on=("real",))

@@ -10,6 +10,7 @@ from typing import Any
 from msgspec import Struct, structs
 
 from fairlead.contracts.apiversions.decide.attachment import AttachSet, AttachSnapshot, attach
+from fairlead.contracts.apiversions.decide.kept_rules import ATTACHED
 from fairlead.contracts.apiversions.decide.loaded_rules import Loaded
 from fairlead.contracts.apiversions.decide.pruned_leaves import schemas_of
 from fairlead.contracts.apiversions.decide.trees import Tree
@@ -132,6 +133,7 @@ class Attaching:
             replicas=self._replicas,
             repairs=self._repairs.get(key.name, Repairs()),
             was_ours=key.name in self._ours and rules.wants,
+            was_attached=self._was_attached(key.name, cached),
             probed=self._probed(key.name, cached),
             samples=_samples(cached) if rules.wants and cached is not None else {},
             home=self._home,
@@ -141,6 +143,11 @@ class Attaching:
         live = _live(answers, seen)
         held = {authority_of(tree) or b"" for tree in (cached, live) if tree is not None}
         return structs.replace(seen, live=live, enough=frozenset(each for each in held if _is_enough(each, bundle)))
+
+    def _was_attached(self, name: str, cached: Tree | None) -> bool:
+        """Whether a leader before has noted it of the same definition."""
+        noted = next((each.data.get(ATTACHED, "") for each in self._book.kept_maps if each.data.get("crd") == name), "")
+        return cached is not None and bool(noted) and noted == cached["metadata"].get("uid")
 
     def _set(self, loaded: Loaded) -> AttachSet:
         if loaded.crd in self._book.own:

@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
-from fairlead.contracts.apiversions.decide.kept_rules import KEY, RulesSeen, Unused, decide
+from collections.abc import Callable
+
+from fairlead.contracts.apiversions.decide.kept_rules import ATTACHED, KEY, RulesSeen, Unused, decide
+from fairlead.contracts.apiversions.decide.trees import Tree
 from fairlead.contracts.apiversions.rule_book import RuleBook
 from fairlead.core.act import Does
 from fairlead.core.ask import Answers
@@ -12,19 +15,25 @@ NAME = "conversion-rules"
 DONE = {Does.KEEP_RULES: LogRecord("info", "conversion rules kept")}
 
 
-def keeping(book: RuleBook, home: str) -> Controller[RulesSeen]:
-    """Keys are definitions, and ConfigMaps of which nobody knows what definition they are about."""
+def keeping(book: RuleBook, home: str, is_attached: Callable[[Tree], bool] = lambda _: False) -> Controller[RulesSeen]:
+    """Keys are definitions, and ConfigMaps of which nobody knows what definition they are about.
+
+    `is_attached` says whether a definition names this operator.
+    """
 
     def gather(key: RolloutKey, _: Answers) -> RulesSeen | None:
         loaded = None if key.namespace else book.loaded.get(key.name)
         unused = tuple(Unused(each.source.about, each.why) for each in book.rejected if each.source.key == key)
         if loaded is None and not unused:
             return None
-        kept = next((each.data.get(KEY, "") for each in book.kept_maps if each.data.get("crd") == key.name), "")
-        return RulesSeen(loaded, home, kept, unused)
+        kept = next((each.data for each in book.kept_maps if each.data.get("crd") == key.name), {})
+        tree = book.definitions.watched(key.name)
+        attached = str(tree["metadata"]["uid"]) if tree is not None and is_attached(tree) else ""
+        return RulesSeen(loaded, home, kept.get(KEY, ""), unused, attached, kept.get(ATTACHED, ""))
 
     def subscribe(wake: Wake) -> None:
         book.subscribe(lambda namespace, name: wake(RolloutKey((namespace, name)), False))
+        book.definitions.subscribe(lambda name: wake(RolloutKey(("", name)), False))
 
     return Controller(
         name=NAME,
@@ -34,7 +43,7 @@ def keeping(book: RuleBook, home: str) -> Controller[RulesSeen]:
         scopes=lambda _: (),
         rollouts=lambda: _keys(book),
         gather=gather,
-        versions=lambda seen: (f"{seen.loaded}", seen.kept),
+        versions=lambda seen: (f"{seen.loaded}", seen.kept, seen.attached, seen.noted),
         decide=decide,
         say=lambda *_: (),
         writes=frozenset(DONE),

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from fairlead.contracts.apiversions.attaching import Attaching
+from fairlead.contracts.apiversions.attaching import Attaching, owner_of, webhook_of
 from fairlead.contracts.apiversions.conversion_service import ConversionService
 from fairlead.contracts.apiversions.convertible import ConvertibleNote
 from fairlead.contracts.apiversions.kept_rules import keeping
@@ -16,6 +16,7 @@ from fairlead.contracts.apiversions.own_upgrades import OwnUpgrades
 from fairlead.contracts.apiversions.rule_book import RuleBook
 from fairlead.contracts.apiversions.settings import ApiVersionsSettings
 from fairlead.contracts.apiversions.webhook_certificates import WebhookCertificates, told_about
+from fairlead.engine.decide.owned_definitions import is_ours
 from fairlead.engine.part import Part, PartContext, Task
 
 
@@ -27,7 +28,8 @@ def part(context: PartContext, given: ApiVersionsSettings) -> Part:
     moves: tuple[Task, ...] = () if migrations is None else (migrations.run,)
     if given.upgrades.offline == "auto":
         moves = (*moves, OwnUpgrades(context, given).run)
-    kept = keeping(book, context.home)
+    webhook, owner = webhook_of(given, context.home), owner_of(given, context.home)
+    kept = keeping(book, context.home, lambda tree: given.serves and is_ours(tree, webhook, owner))
     rights = missing_rights(context, book, migrations, told_about(context, given))
     if not given.serves:
         return Part(name=PART, controllers=(kept, rights), replica_tasks=(book.run,), leader_tasks=moves)

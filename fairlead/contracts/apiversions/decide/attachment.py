@@ -62,6 +62,8 @@ class AttachSnapshot(Struct, frozen=True, kw_only=True):
     repairs: Repairs = Repairs()
     was_ours: bool = False
     """Whether this process has seen it attached."""
+    was_attached: bool = False
+    """Whether a leader before this one has."""
     probed: ProbeResult | None = None
     """What the probe of its present state said; None: there was none yet."""
     samples: Mapping[str, Tree] = {}
@@ -209,6 +211,8 @@ def _told(seen: AttachSnapshot, step: Step, is_repair: bool) -> AnyWrite:
         return structs.replace(step.write, does=Does.REPAIR_DEFINITION, tell=note)
     if not step.corrects:
         return step.write
+    if seen.was_attached:
+        return structs.replace(step.write, tell=EventNote(about, warning=True, reason="ConversionLost", text=LOST))
     text = "the operator converts its objects from now on"
     return structs.replace(step.write, tell=EventNote(about, warning=False, reason="CRDRegistered", text=text))
 

@@ -16,7 +16,7 @@ from fairlead.core.reason import Reason
 from kubeloop.objects.core import CONFIGMAPS
 from kubeloop.objects.meta import Ref
 
-KEY = "rules.yaml"
+KEY, ATTACHED = "rules.yaml", "attached"
 REJECTED, UNKNOWN = "RulesRejected", "UnknownVersion"
 LONGEST = 900
 """Characters of an Event's text, of which the API server takes 1024."""
@@ -38,23 +38,33 @@ class RulesSeen(Struct, frozen=True):
     kept: str = ""
     """The text that is kept; empty: none is."""
     unused: tuple[Unused, ...] = ()
+    attached: str = ""
+    """UID of the definition while it names this operator; empty: it does not."""
+    noted: str = ""
+    """The UID that is kept of it: whoever leads next knows by it that somebody overwrote the conversion meanwhile."""
 
 
 def decide(seen: RulesSeen, _: datetime) -> Decision:
     loaded, notes = seen.loaded, _notes(seen)
-    if loaded is not None and loaded.text and loaded.text != seen.kept:
-        return Decision("keep", Move(Reason.APPLYING, (_kept(loaded, seen.home),)), notes)
+    if loaded is not None and loaded.text and (loaded.text, _note_of(seen, loaded)) != (seen.kept, seen.noted):
+        return Decision("keep", Move(Reason.APPLYING, (_kept(loaded, seen.home, _note_of(seen, loaded)),)), notes)
     # Nothing to do about a set that is wrong: whoever wrote it is told, and a change of it is a new round.
     return Decision("complete", Hold(Reason.COMPLETE), notes)
 
 
-def _kept(loaded: Loaded, home: str) -> Apply:
+def _note_of(seen: RulesSeen, loaded: Loaded) -> str:
+    """What was noted stays while the rules ask for it: that is how a loss is known."""
+    return seen.attached or (seen.noted if loaded.wants_attachment and loaded.has_source else "")
+
+
+def _kept(loaded: Loaded, home: str, attached: str) -> Apply:
+    noted = {ATTACHED: attached} if attached else {}
     name = kept_rules_name(loaded.crd)
     tree = {
         "apiVersion": "v1",
         "kind": "ConfigMap",
         "metadata": {"name": name, "namespace": home, "labels": {**OWN_LABELS, KEPT_RULES_LABEL: "true"}},
-        "data": {KEY: loaded.text, "crd": loaded.crd},
+        "data": {KEY: loaded.text, "crd": loaded.crd, **noted},
     }
     return Apply(
         does=Does.KEEP_RULES,
