@@ -50,6 +50,17 @@ async def defined(site: Site) -> Widgets:
     return kind
 
 
+async def attached_by_one(site: Site) -> tuple[Widgets, Replicas, Replica]:
+    """The same, converted by one replica."""
+    kind = await defined(site)
+    replicas = Replicas(site)
+    await replicas.begin()
+    replica = await replicas.add()
+    await rules_in_a_map(site, {**kind.rules(), "attach": True})
+    await site.until(lambda: _settled(kind), every=0.1)
+    return kind, replicas, replica
+
+
 async def unserve(site: Site, kind: Widgets) -> None:
     await patched(site, {"op": "replace", "path": "/spec/versions/0/served", "value": False}, name=kind.name)
 
@@ -296,12 +307,7 @@ async def test_objects_with_fields_of_another_version_are_waited_for_until_a_per
 
 @everywhere(controllers=False)
 async def test_whoever_overwrites_the_conversion_is_corrected_and_people_are_told(site: Site) -> None:
-    kind = await defined(site)
-    replicas = Replicas(site)
-    await replicas.begin()
-    await replicas.add()
-    await rules_in_a_map(site, {**kind.rules(), "attach": True})
-    await site.until(lambda: _settled(kind), every=0.1)
+    kind, _, _ = await attached_by_one(site)
     told = await tellings(site)
 
     await patched(site, {"op": "replace", "path": "/spec/conversion", "value": NOBODY}, name=kind.name)
@@ -313,12 +319,7 @@ async def test_whoever_overwrites_the_conversion_is_corrected_and_people_are_tol
 @everywhere(controllers=False)
 async def test_a_conversion_that_was_overwritten_while_no_operator_ran_is_told_as_well(site: Site) -> None:
     """Section 3.13: whoever leads next knows it from what is kept beside the rules."""
-    kind = await defined(site)
-    replicas = Replicas(site)
-    await replicas.begin()
-    first = await replicas.add()
-    await rules_in_a_map(site, {**kind.rules(), "attach": True})
-    await site.until(lambda: _settled(kind), every=0.1)
+    kind, replicas, first = await attached_by_one(site)
     uid = (await kind.live_definition())["metadata"]["uid"]
 
     async def is_noted() -> bool:
@@ -340,12 +341,7 @@ async def test_a_conversion_that_was_overwritten_while_no_operator_ran_is_told_a
 @everywhere(controllers=False, on=("real",))
 async def test_nobody_of_ours_asks_for_a_version_once_it_is_deprecated(site: Site, tmp_path: Path) -> None:
     """The API server remembers until its restart that somebody did, and `unserve` goes by that."""
-    kind = await defined(site)
-    replicas = Replicas(site)
-    await replicas.begin()
-    replica = await replicas.add()
-    await rules_in_a_map(site, {**kind.rules(), "attach": True})
-    await site.until(lambda: _settled(kind), every=0.1)
+    kind, _, replica = await attached_by_one(site)
     await site.until(lambda: _probe(replica, kind) == "answers", every=0.1)
 
     old = [each["name"] for each in (await kind.live_definition())["spec"]["versions"]].index("v1")
@@ -422,12 +418,7 @@ def _named(kind: Widgets, folder: Path) -> str:
 
 @everywhere(controllers=False, on=("sim",))
 async def test_a_map_that_cannot_be_read_detaches_nothing_and_an_empty_one_does(site: Site) -> None:
-    kind = await defined(site)
-    replicas = Replicas(site)
-    await replicas.begin()
-    first = await replicas.add()
-    await rules_in_a_map(site, {**kind.rules(), "attach": True})
-    await site.until(lambda: _settled(kind), every=0.1)
+    kind, _, first = await attached_by_one(site)
     await unserve(site, kind)
 
     await _map_holds(site, "kind: [")

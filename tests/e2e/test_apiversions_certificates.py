@@ -13,6 +13,7 @@ import pytest
 
 from fairlead.contracts.apiversions.kubelet_nudge import KubeletNudge
 from fairlead.contracts.apiversions.settings import ApiVersionsSettings, CertificateSettings
+from fairlead.core.decision import Decision
 from fairlead.engine.certificates import pairs
 from fairlead.engine.metrics import Metrics
 from fairlead.engine.part import PartContext
@@ -100,7 +101,9 @@ async def test_a_replica_that_the_leader_does_not_reach_holds_a_rotation_up_and_
         assert "cannot be reached" in told.text
         assert (await world.secret())["phase"] == b"switched"
         assert len(world.seen_bundles[-1]) == 2
-        assert leader.rounds[-1].made.verdict.reason.blocks
+        decided = leader.rounds[-1].made
+        assert isinstance(decided, Decision)
+        assert decided.verdict.reason.blocks
 
         world.unreachable.clear()
         await site.until(lambda: leader.reasons[-1] == "CertificateRotated", within=120, every=1)

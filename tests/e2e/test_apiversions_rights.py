@@ -152,6 +152,8 @@ async def meets(site: Site, verb: str, of: str, about: str) -> None:
     shown = await site.until(lambda: scene.shown(verb, of), every=0.1)
     event = await site.until(lambda: scene.told(since, verb, of), every=0.1)
 
+    assert shown is not None
+    assert event is not None
     assert shown.outcome == "blocked"
     (block,) = shown.blocked_by
     assert f"the operator may not {verb} {of}" in block.text

@@ -45,6 +45,7 @@ from fairlead.contracts.apiversions.server_trials import ServerTrials
 from fairlead.contracts.apiversions.uses import add_dependents
 from fairlead.engine.certificates import pairs
 from fairlead.engine.decide.conversion_probe import probed_versions
+from fairlead.engine.decide.missing_rights import ACCESS_REVIEWS
 from fairlead.engine.decide.registration import authority_of
 from kubeloop import clock
 from kubeloop.client import Client
@@ -60,9 +61,6 @@ ADMISSION = tuple(
         ("mutatingwebhookconfigurations", "MutatingWebhookConfiguration"),
         ("validatingadmissionpolicies", "ValidatingAdmissionPolicy"),
     )
-)
-ACCESS_REVIEWS = Resource(
-    "authorization.k8s.io", "v1", "selfsubjectaccessreviews", "SelfSubjectAccessReview", namespaced=False
 )
 
 
