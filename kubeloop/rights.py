@@ -32,8 +32,8 @@ class Right(Struct, frozen=True, order=True):
 
     @property
     def name(self) -> str:
-        """As one word."""
-        return ".".join(filter(None, (self.verb, self.resource, self.group)))
+        """As one word without slashes, which people choose by."""
+        return ".".join(filter(None, (self.verb, self.resource.replace("/", ":"), self.group)))
 
     @property
     def of(self) -> str:

@@ -52,6 +52,11 @@ CASES: list[tuple[str, str, str]] = [
 REAL = {("patch", DEFINITIONS), ("list", KIND), ("create", "configmaps")}
 
 
+def title(verb: str, of: str) -> str:
+    """As documents name the right."""
+    return f"{verb}.{of}".replace("/", ":")
+
+
 def granted(kind: Widgets) -> list[Tree]:
     """What the chart grants, and the rights for a kind that a rule set attaches and that is migrated."""
     roles: dict[str, list[Tree]] = data_of(CHART, "permissions.yaml", {"SECRET": SECRET})
@@ -125,7 +130,7 @@ class Scene:
 
     def is_blocked(self, verb: str, of: str) -> bool:
         labels = {"part": "rights", "namespace": self.site.namespace, "reason": "RightMissing"}
-        return self.operator.sample("fairlead_rollout_blocked", rollout=f"{verb}.{of}", **labels) == 1
+        return self.operator.sample("fairlead_rollout_blocked", rollout=title(verb, of), **labels) == 1
 
     async def shown(self, verb: str, of: str) -> Explain | None:
         """The operator's word about the right."""
@@ -133,7 +138,7 @@ class Scene:
         if manager is None:
             return None
         report = await manager.report("fairlead", [self.site.namespace])
-        return next((each for each in report.items if (each.noun, each.rollout) == ("right", f"{verb}.{of}")), None)
+        return next((each for each in report.items if (each.noun, each.rollout) == ("right", title(verb, of))), None)
 
     async def told(self, since: Tellings, verb: str, of: str) -> Tree | None:
         wanted = f"the operator may not {verb} {of}"

@@ -38,6 +38,12 @@ def test_a_refusal_names_the_right_and_where_it_was_missed() -> None:
     assert (found.right.name, found.right.of) == ("patch.configmaps", "configmaps")
 
 
+def test_a_right_for_a_subresource_has_a_name_without_a_slash() -> None:
+    right = Right("patch", "a.test", "things/status")
+
+    assert (right.name, right.of) == ("patch.things:status.a.test", "things/status.a.test")
+
+
 def test_what_an_apply_would_create_lacks_the_right_to_create() -> None:
     rights = MissedRights()
 
