@@ -19,8 +19,9 @@ from kubeloop.request import MERGE_PATCH
 from tests.e2e.clusters import CUSTOM_RESOURCES, Site, everywhere
 from tests.e2e.converting_operator import ConvertingOperator, rules_in_a_map
 from tests.e2e.history import Tree
+from tests.e2e.replicated_operator import SERVICE, Replica
 from tests.e2e.roles import CLUSTER_ROLES, allow
-from tests.e2e.service_proxy import a_pod
+from tests.e2e.service_proxy import ServiceProxy, a_pod
 from tests.e2e.tellings import Tellings, tellings
 from tests.e2e.widgets import Widgets, widgets
 
@@ -194,3 +195,29 @@ async def test_a_right_that_is_missing_is_told_until_it_is_there(site: Site, cas
 @pytest.mark.parametrize("case", [each for each in CASES if each[:2] in REAL], ids=named)
 async def test_a_real_server_is_told_of_alike(site: Site, case: tuple[str, str, str]) -> None:
     await meets(site, *case)
+
+
+@everywhere(controllers=False, on=("sim",))
+async def test_a_replica_that_may_not_hold_its_lease_says_so_by_its_metric_and_leads_once_it_may(site: Site) -> None:
+    """Section 2.7: nobody leads, so that nothing else can be told."""
+    kind, proxy = widgets(site), ServiceProxy(site, SERVICE)
+    await proxy.start()
+    replica = Replica(site, proxy, 1)
+    await a_pod(site, replica.endpoint.pod)
+    user, of = f"fairlead-{site.namespace}", "leases.coordination.k8s.io"
+    await allow(site, user, list(rules_without(granted(kind), "create", of)), everywhere=True)
+    site.start_operator(replica, user)
+
+    def lacks_it() -> bool:
+        return replica.sample("fairlead_right_missing", verb="create", resource=of) == 1
+
+    await site.until(lacks_it, every=0.1)
+    manager = replica.manager
+    assert manager is not None
+    assert not manager.leading.is_set()
+
+    body = msgspec.json.encode({"rules": granted(kind)})
+    await site.client.call(request.patch(Ref(CLUSTER_ROLES, "", user), MERGE_PATCH, body))
+
+    await site.until(manager.leading.is_set, within=120, every=0.1)
+    assert not lacks_it()
