@@ -17,6 +17,7 @@ from msgspec import Raw
 from fairlead.cli.operator_reports import Reports
 from fairlead.contracts import contracts
 from fairlead.core.explain import Explain
+from fairlead.core.outcome import DONE
 from fairlead.core.unreadable import document, lacking, said_of, unread
 from fairlead.engine.contract import Contract, Root
 from fairlead.engine.look import Heard, Look, ResourceView, ViewKey, Views
@@ -66,9 +67,10 @@ class Documents:
         return sorted(seen, key=lambda one: (one.namespace, one.rollout, one.part, one.noun))
 
     def _spoken(self, heard: Heard) -> list[Explain]:
-        """What operators tell that no object shows."""
+        """What operators tell that no object shows; what is in order there is nothing to look at."""
         spoken = {(each.name, noun) for each in contracts() for noun in each.spoken}
-        return [shown for (part, noun, _, _), shown in heard.documents.items() if (part, noun) in spoken]
+        told = heard.documents.items()
+        return [shown for (part, noun, _, _), shown in told if (part, noun) in spoken and shown.outcome != DONE]
 
     def _with_unreadable(self, contract: Contract, look: Look, seen: list[Explain], heard: Heard) -> list[Explain]:
         """The documents, with what says of which objects they are without."""

@@ -119,7 +119,8 @@ class Contract(Struct, frozen=True, kw_only=True):
     roots: tuple[Root, ...] = ()
     """What commands look for first; the rest of a look is loaded and read where one of them has objects."""
     spoken: tuple[str, ...] = ()
-    """What else documents are about, by their nouns, that only an operator knows: commands show what it says."""
+    """What else documents are about, by their nouns, that only an operator knows: commands show what it says
+    while it is not done."""
     look: Room[Any] | None = None
     """The Look at its rollouts; None: it has none to look at."""
     nothing: str = ""

@@ -245,7 +245,7 @@ def test_who_may_not_ask_the_operator_is_told_which_right_is_missing() -> None:
 
 
 def test_what_only_an_operator_knows_is_shown_as_it_says() -> None:
-    """No object shows that it lacks a right, or how far its certificate is."""
+    """No object shows that it lacks a right, or how far its certificate is; what is in order is not shown."""
     right = Explain(
         part="apiversions",
         noun="right",
@@ -254,7 +254,8 @@ def test_what_only_an_operator_knows_is_shown_as_it_says() -> None:
         outcome="blocked",
         stands=Stands("missing", 0, 1, "rights"),
     )
-    report = OperatorReport(process="fairlead", version="1", leads=True, items=(right,))
+    steady = structs.replace(right, noun="rotation", rollout="cert", outcome="done")
+    report = OperatorReport(process="fairlead", version="1", leads=True, items=(right, steady))
 
     async def reported(_: Sequence[str]) -> OperatorReport:
         return report
