@@ -46,6 +46,9 @@ prometheus: setup ## build Prometheus once, into the user's cache; tests of heal
 upstream: setup ## build upstream's manager of LeaderWorkerSets once, into the user's cache; ours is compared with it
 	@$(BIN)/python -m fairlead.plane.lws >/dev/null || true
 
+kruise: setup ## build OpenKruise's manager once, into the user's cache; soak plays CloneSets by it
+	@$(BIN)/python -m fairlead.plane.kruise >/dev/null || true
+
 image: setup ## build the image; BASE= names another base (debian: made here), TAG= the image, TARGET= what it starts
 	@$(BIN)/python -m tools.image $(if $(BASE),--base $(BASE)) $(if $(TAG),--tag $(TAG)) $(if $(TARGET),--target $(TARGET))
 
@@ -58,7 +61,7 @@ record: setup control-plane ## record anew all that is kept of the real cluster 
 fidelity: setup control-plane ## compare the embedded cluster with a real one, case by case, and record that it passed
 	@$(BIN)/python -m tests --fidelity
 
-soak: setup control-plane older-plane prometheus upstream ## long runs: programs by chance, fuzzing and traces against the real cluster, the suites of kubectl and of LeaderWorkerSet
+soak: setup control-plane older-plane prometheus upstream kruise ## long runs: programs by chance, fuzzing and traces against the real cluster, the suites of kubectl and of LeaderWorkerSet
 	@code=0; $(BIN)/python -m tests --soak -m "machine or timing or long" || code=1; $(BIN)/python -m tests --fidelity || code=1; \
 		$(BIN)/python -m tests.fuzz --steps 50000 || code=1; $(BIN)/python -m tools.kubectl_suite || code=1; \
 		$(BIN)/python -m tools.lws_suite || code=1; exit $$code
@@ -104,4 +107,4 @@ COMPILE = $(BIN)/python -m compileall -q kubeloop kubesim fairlead
 clean: ## remove what set-up put into the checkout
 	rm -rf .venv .uv .mypy_cache .ruff_cache .hypothesis
 
-.PHONY: help setup run test lint bench control-plane older-plane prometheus upstream image base-image record fidelity soak lock clean
+.PHONY: help setup run test lint bench control-plane older-plane prometheus upstream kruise image base-image record fidelity soak lock clean
