@@ -1,6 +1,7 @@
 """OpenKruise's own manager beside a real control plane: its kinds and webhooks in the cluster, and its process.
 
-It is as an installation starts it, with the features that are on by default, but for the election: it alone is there.
+It is as an installation starts it, with the features that are on by default, but for the election, since it alone is
+there, and for the limit of its requests, since many scenarios are played at once.
 The API server has no network to Services, so its webhooks are called at the loopback address.
 """
 
@@ -12,7 +13,8 @@ from collections.abc import Iterator
 from contextlib import suppress
 from http.client import HTTPConnection, HTTPException
 from pathlib import Path
-from typing import Any
+from types import TracebackType
+from typing import Any, Self
 
 import msgspec
 import yaml
@@ -27,21 +29,21 @@ from kubeloop.http_transport import HttpTransport
 from kubeloop.objects.core import NAMESPACES
 from kubeloop.objects.meta import Resource
 from kubeloop.request import create
+from kubesim.kinds.registry import MUTATING_WEBHOOKS, VALIDATING_WEBHOOKS
 from kubesim.standins.definitions import install_definitions
-from tests.e2e.webhooks import MUTATING, VALIDATING
 
 Tree = dict[str, Any]
 
 HOME = "kruise-system"
 HOST = "127.0.0.1"
-PREFIX = "kruise-"
-"""Of the names of its webhook configurations, which it looks for under these names alone."""
+WEBHOOKS = ("kruise-mutating-webhook-configuration", "kruise-validating-webhook-configuration")
+"""Its configurations, which it looks for under these names alone."""
 LOOK_EVERY = 0.1
 _NAME = "kruise"
 
 
 class Kruise:
-    """One manager on a plane that runs; `start` and `stop`."""
+    """One manager on a plane that runs. `with`, or `start` and `stop`."""
 
     def __init__(self, plane: Plane) -> None:
         self._plane = plane
@@ -65,6 +67,15 @@ class Kruise:
         if held is not None:
             held.close()
 
+    def __enter__(self) -> Self:
+        self.start()
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self.stop()
+
     def last_words(self, lines: int = 15) -> str:
         return self._held.last_words(_NAME, lines) if self._held is not None else ""
 
@@ -83,11 +94,11 @@ def webhooks(source: Path) -> dict[Resource, Tree]:
         for each in _documents(folder / "patch_manifests.yaml")
         for hook in each["webhooks"]
     }
-    kinds = {resource.kind: resource for resource in (MUTATING, VALIDATING)}
+    kinds = {resource.kind: resource for resource in (MUTATING_WEBHOOKS, VALIDATING_WEBHOOKS)}
     return {
         kinds[each["kind"]]: each
         | {
-            "metadata": {"name": PREFIX + each["metadata"]["name"]},
+            "metadata": {"name": f"kruise-{each['metadata']['name']}"},
             "webhooks": [hook | narrowed.get((each["kind"], hook["name"]), {}) for hook in each["webhooks"]],
         }
         for each in _documents(folder / "manifests.yaml")
@@ -120,6 +131,8 @@ def _command(program: Path, kubeconfig: Path, folder: Path, probes: int) -> list
         "enable-pprof": "false",
         "metrics-addr": "0",
         "health-probe-addr": f"{HOST}:{probes}",
+        "rest-config-qps": "1000",
+        "rest-config-burst": "1000",
     }
     words = [f"{name}={value}" for name, value in variables.items()]
     return ["env", *words, str(program), *(f"--{name}={value}" for name, value in options.items())]

@@ -197,7 +197,8 @@ NOT_COMPARISONS = {
     "tests/e2e/test_records.py",
     "tests/e2e/test_service_proxy.py",  # of the tests' own ground
     "tests/image/test_contents.py",
-    "tests/kubesim/controllers/test_deployment_traces.py",  # marked `timing`, as the next two: in soak alone
+    "tests/kubesim/controllers/test_clone_traces.py",  # marked `timing`, as the next three: in soak alone
+    "tests/kubesim/controllers/test_deployment_traces.py",
     "tests/kubesim/controllers/test_recorded_traces.py",
     "tests/kubesim/controllers/test_traces.py",
     "tests/plane/test_launch.py",

@@ -1,14 +1,15 @@
-"""Writes what a real kube-controller-manager makes of the scenarios that the embedded controllers are compared by.
+"""Writes what real controllers make of the scenarios that the embedded ones are compared by.
 
     python -m tools.traces              all scenarios
     python -m tools.traces budgets      those of one file of recordings
     python -m tools.traces --anew       as if nothing had been recorded before
 
-starts the real control plane that the tests use, plays every scenario several times, each in a namespace of its own and
-many at once, and writes the lines (see `tests.kubesim.controllers.telling`) into
-`tests/kubesim/controllers/recorded_*.py`. A line that every run showed is sure; one that only some showed is
-a status of a moment and gets a question mark. What was recorded before counts as runs, so that with every run more of
-such moments are known. Run it `--anew` when the release of the control plane changes, or when a scenario does.
+starts the real control plane that the tests use, and for CloneSets OpenKruise's manager beside it, plays every
+scenario several times, each in a namespace of its own and many at once, and writes the lines (see
+`tests.kubesim.controllers.telling`) into `tests/kubesim/controllers/recorded_*.py`. A line that every run showed is
+sure; one that only some showed is a status of a moment and gets a question mark. What was recorded before counts as
+runs, so that with every run more of such moments are known. Run it `--anew` when the release of the control plane
+changes, or when a scenario does.
 """
 
 from __future__ import annotations
@@ -25,7 +26,8 @@ from pathlib import Path
 
 import msgspec
 
-from fairlead.plane.build import Unavailable
+from fairlead.plane.build import KUBERNETES, Unavailable
+from fairlead.plane.kruise import KRUISE
 from fairlead.plane.launch import Plane
 from kubeloop import clock
 from kubeloop.calls import Handler
@@ -33,11 +35,13 @@ from kubeloop.client import Client
 from kubeloop.errors import KubeError
 from kubeloop.http_transport import HttpTransport
 from kubeloop.objects.core import NAMESPACES, SERVICE_ACCOUNTS
+from kubeloop.objects.meta import Resource
 from kubeloop.request import Request, create, path_of
 from tests.e2e.history import History, Tree
 from tests.e2e.webhooks import serve_on_loopback
+from tests.kruise import Kruise
 from tests.kubesim.controllers.acting import Scenario
-from tests.kubesim.controllers.scenarios import SCENARIOS
+from tests.kubesim.controllers.scenarios import OF_OTHERS, SCENARIOS
 from tests.kubesim.controllers.scenes import Scene
 from tests.kubesim.controllers.telling import Line, about, lives, others
 from tools.keeping import told
@@ -49,14 +53,14 @@ AT_ONCE = 12
 QUIET = 2.5
 """Seconds without a line after which a step is over; longer than anything that a scenario waits for."""
 LOOK_EVERY = 0.2
-CHANCY = ("daemons ", "budget ", "replicas ")
+CHANCY = ("daemons ", "budget ", "replicas ", "clones ")
 
 Trace = list[tuple[dict[str, list[str]], list[str]]]
 """Per step the lines of each object, and the lives of pods."""
 
 
-async def played(plane: Plane, namespace: str, scenario: Scenario) -> Trace:
-    """What one run of the scenario leads to."""
+async def played(plane: Plane, namespace: str, scenario: Scenario, kinds: Sequence[Resource] = ()) -> Trace:
+    """What one run of the scenario leads to; `kinds` are those of others that it is about."""
     client = Client(HttpTransport(plane.config()))
     tasks: list[asyncio.Task[None]] = []
     history = History(client, namespace, lambda work: tasks.append(asyncio.create_task(work)))
@@ -70,7 +74,7 @@ async def played(plane: Plane, namespace: str, scenario: Scenario) -> Trace:
         await client.call(create(NAMESPACES, "", msgspec.json.encode(named)))
         await history.follow(SERVICE_ACCOUNTS)
         await scene.until(lambda: "default" in history.objects(SERVICE_ACCOUNTS))
-        await scene.follow()
+        await scene.follow(*kinds)
         for action in scenario:
             await scene.begin(action)
             await _quiet(scene)
@@ -155,8 +159,9 @@ def _joined(pattern: list[str], run: list[str]) -> list[str]:
 
 def written(module: str, recordings: dict[str, list[str]]) -> None:
     """As a module that the formatter is content with; prints how it differs from the one that was there."""
+    author = f"OpenKruise's manager {KRUISE}" if module in OF_OTHERS else f"kube-controller-manager {KUBERNETES}"
     text = [
-        f'"""What kube-controller-manager 1.36.4 made of the scenarios of `{module}`: per scenario and step its lines.',
+        f'"""What {author} made of the scenarios of `{module}`: per scenario and step its lines.',
         "",
         "Written by `python -m tools.traces`. Lines after a question mark are statuses of a moment.",
         '"""',
@@ -181,12 +186,12 @@ async def record(plane: Plane, modules: Sequence[str], *, anew: bool) -> bool:
     """Plays and writes the scenarios of these modules; False if runs of one differ, which is then left as it was."""
     room = asyncio.Semaphore(AT_ONCE)
 
-    async def one(namespace: str, scenario: Scenario) -> Trace:
+    async def one(module: str, namespace: str, scenario: Scenario) -> Trace:
         async with room:
-            return await played(plane, namespace, scenario)
+            return await played(plane, namespace, scenario, OF_OTHERS.get(module, ()))
 
     runs = {
-        (module, name, run): one(f"t{number}-{place}-{run}", scenario)
+        (module, name, run): one(module, f"t{number}-{place}-{run}", scenario)
         for number, module in enumerate(modules)
         for place, (name, scenario) in enumerate(SCENARIOS[module].items())
         for run in range(RUNS)
@@ -230,7 +235,14 @@ def main(arguments: Sequence[str] | None = None) -> int:
     modules = [f"recorded_{name}" for name in names if not wishes.names or name in wishes.names]
     try:
         with Plane() as plane:
-            return 0 if asyncio.run(record(plane, modules, anew=wishes.anew)) else 1
+            own = [module for module in modules if module not in OF_OTHERS]
+            sound = asyncio.run(record(plane, own, anew=wishes.anew))
+            if len(own) < len(modules):
+                # Its webhooks see the pods of everybody, so it comes last.
+                with Kruise(plane):
+                    others = [module for module in modules if module in OF_OTHERS]
+                    sound = asyncio.run(record(plane, others, anew=wishes.anew)) and sound
+            return 0 if sound else 1
     except Unavailable as problem:
         print(problem, file=sys.stderr)
         return 1

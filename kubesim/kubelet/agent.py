@@ -8,8 +8,9 @@ Pods are put on the kubelet's nodes in turn, as far as node selector, affinity, 
 node gets none. A pod that names a node, as those of DaemonSets do, is put on that. Of one that finds none the status
 says why, and it is looked at again when nodes or pods change.
 
-A deleted pod stays ready until it is gone, as with a real kubelet while containers use their grace period. Readiness
-gates and probes are not simulated.
+A deleted pod stays ready until it is gone, as with a real kubelet while containers use their grace period. A pod with
+readiness gates is ready when its containers are and others have said so of each gate; probes are not simulated.
+Containers whose image is changed on a living pod start anew with it.
 
 Pods may run programs that answer calls (see `programs`): from the time their containers run until they are down or the
 pod is deleted. A program that ends by itself is a crash.
@@ -336,6 +337,11 @@ class Kubelet:
             life.run = begun(life.pod, seen, behaviour, now)
         elif life.run.shape is not seen:
             life.run = Run(seen, now, life.run.started, life.pod.restarts)
+        if seen in (Shape.RUNNING, Shape.READY) and not life.pod.runs_its_images:
+            life.run = Run(Shape.RUNNING, now, now, life.pod.restarts + 1)
+            await self._write(life, Shape.RUNNING, life.run.crashes)
+            self._telling.took(life.pod, seen, Shape.RUNNING)
+            return 0.0
         exited = life.exited
         wish = Wish(Shape.CRASHED) if exited else wanted(behaviour, life.run, now)
         if wish.shape is not seen:
@@ -348,6 +354,8 @@ class Kubelet:
             # A program that ended while this was written is looked at next.
             life.exited = life.exited and not exited
             return 0.0
+        if not life.pod.is_as_its_gates:
+            await self._write(life, seen, life.run.crashes)
         life.exited = False
         self._host(life, seen)
         return None if wish.until is None else wish.until - now

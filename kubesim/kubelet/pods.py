@@ -17,6 +17,8 @@ Tree = dict[str, object]
 
 CRASH_LOOP = "CrashLoopBackOff"
 IMAGE_BACK_OFF = "ImagePullBackOff"
+OWN = "sim://"
+"""IDs of containers that a kubelet like this runs begin so."""
 SCHEDULER = "default-scheduler"
 """Who places the pods that ask for nobody else."""
 
@@ -39,6 +41,10 @@ class Gate(Struct, frozen=True, gc=False):
     name: str = ""
 
 
+class ReadinessGate(Struct, frozen=True, rename="camel", gc=False):
+    condition_type: str = ""
+
+
 class PodSpec(Struct, frozen=True, rename="camel", gc=False):
     containers: tuple[Container, ...] = ()
     init_containers: tuple[Container, ...] = ()
@@ -46,6 +52,7 @@ class PodSpec(Struct, frozen=True, rename="camel", gc=False):
     node_selector: dict[str, str] = {}
     affinity: Affinity = Affinity()
     scheduling_gates: tuple[Gate, ...] = ()
+    readiness_gates: tuple[ReadinessGate, ...] = ()
     scheduler_name: str = SCHEDULER
 
 
@@ -62,8 +69,14 @@ class State(Struct, frozen=True):
     running: Running | None = None
 
 
-class ContainerStatus(Struct, frozen=True, rename="camel"):
+class ContainerStatus(
+    Struct,
+    frozen=True,
+    rename={"container_id": "containerID", "restart_count": "restartCount", "last_state": "lastState"},
+):
     name: str
+    image: str = ""
+    container_id: str = ""
     restart_count: int = 0
     state: State = State()
     last_state: dict[str, object] = {}
@@ -84,6 +97,34 @@ class Pod(Struct, frozen=True, gc=False):
     @property
     def restarts(self) -> int:
         return max((container.restart_count for container in self.status.container_statuses), default=0)
+
+    @property
+    def runs_its_images(self) -> bool:
+        """Whether containers run the images of the spec, which may be changed on a living pod.
+
+        Those of other kubelets may be told by other names.
+        """
+        wanted = {each.name: each.image for each in self.spec.containers}
+        own = [each for each in self.status.container_statuses if each.container_id.startswith(OWN)]
+        return all(wanted.get(each.name, each.image) == each.image for each in own)
+
+    def is_true(self, condition: str) -> bool:
+        return any(each.get("type") == condition and each.get("status") == "True" for each in self.status.conditions)
+
+    @property
+    def gates_shut(self) -> list[str]:
+        """Conditions of others that keep it from being ready."""
+        return [each.condition_type for each in self.spec.readiness_gates if not self.is_true(each.condition_type)]
+
+    @property
+    def is_as_its_gates(self) -> bool:
+        """Whether its status says what its gates make of ready containers; without gates nobody else has a say."""
+        if not self.spec.readiness_gates or not self.is_true("ContainersReady"):
+            return True
+        if not self.gates_shut:
+            return self.is_true("Ready")
+        text = behind_gates(self)["message"]
+        return any(each.get("type") == "Ready" and each.get("message") == text for each in self.status.conditions)
 
 
 def outline_of(pod: Pod) -> Pod:
@@ -111,10 +152,7 @@ def shape_of(pod: Pod) -> Shape:
         return Shape.IMAGE
     if status.phase != "Running":
         return Shape.NEW
-    for each in status.conditions:
-        if each.get("type") == "Ready":
-            return Shape.READY if each.get("status") == "True" else Shape.RUNNING
-    return Shape.RUNNING
+    return Shape.READY if pod.is_true("ContainersReady" if pod.spec.readiness_gates else "Ready") else Shape.RUNNING
 
 
 def begun(pod: Pod, shape: Shape, behaviour: Behaviour, now: float) -> Run:
@@ -183,7 +221,7 @@ def _conditions(pod: Pod, ready: bool, now: str) -> list[Tree]:
     )
     wanted: dict[str, Tree] = {
         "Initialized": {"status": "True"},
-        "Ready": readiness,
+        "Ready": behind_gates(pod) if ready and pod.gates_shut else readiness,
         "ContainersReady": readiness,
         _SCHEDULED: {"status": "True"},
     }
@@ -196,6 +234,18 @@ def _conditions(pod: Pod, ready: bool, now: str) -> list[Tree]:
     return made + [condition for type_, condition in seen.items() if type_ not in wanted]
 
 
+def behind_gates(pod: Pod) -> Tree:
+    """Of a pod whose containers are ready, and nothing else."""
+    seen = {str(condition.get("type")): condition for condition in pod.status.conditions}
+    texts = [
+        f'the status of pod readiness gate "{each}" is not "True", but {seen[each].get("status")}'
+        if each in seen
+        else f'corresponding condition of pod readiness gate "{each}" does not exist.'
+        for each in pod.gates_shut
+    ]
+    return {"status": "False", "reason": "ReadinessGatesNotReady", "message": ", ".join(texts)}
+
+
 def _state(pod: Pod, shape: Shape, now: str) -> Tree:
     match shape:
         case Shape.IMAGE:
@@ -203,7 +253,8 @@ def _state(pod: Pod, shape: Shape, now: str) -> Tree:
         case Shape.CRASHED:
             return {"waiting": {"reason": CRASH_LOOP, "message": "back-off restarting failed container"}}
         case _:
-            return {"running": {"startedAt": _started_at(pod.status.container_statuses) or now}}
+            since = _started_at(pod.status.container_statuses) if pod.runs_its_images else ""
+            return {"running": {"startedAt": since or now}}
 
 
 def _started_at(statuses: Sequence[ContainerStatus]) -> str:
@@ -226,7 +277,7 @@ def _container(pod: Pod, container: Container, state: Tree, ready: bool) -> Tree
         "name": container.name,
         "image": container.image,
         "imageID": container.image,
-        "containerID": f"sim://{pod.metadata.uid}/{container.name}",
+        "containerID": f"{OWN}{pod.metadata.uid}/{container.name}",
         "ready": ready,
         "started": "running" in state,
         "restartCount": 0,

@@ -10,7 +10,7 @@ from __future__ import annotations
 import argparse
 import asyncio
 import signal
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from contextlib import suppress
 from pathlib import Path
 from typing import Any
@@ -46,24 +46,37 @@ from kubesim.controllers.revisions import (
     surplus,
 )
 from kubesim.standins.cloneset_definition import install
+from kubesim.standins.cloneset_in_place import STATE, InPlaceChange, change_between, given, runs_change, state_of
 from kubesim.standins.cloneset_plan import (
     CLONESETS,
+    IN_PLACE_READY,
     INSTANCE,
+    LIFECYCLE,
+    LIFECYCLE_SINCE,
+    NORMAL,
+    POD_READY,
+    PREPARING,
+    RECREATE,
     REVISION,
+    SPECIFIED_DELETE,
+    TEMPLATE_HASH,
+    UPDATING,
     CloneSet,
     Pod,
     Tree,
-    images_that_differ,
     next_look,
     plan,
-    status_of,
 )
+from kubesim.standins.cloneset_status import status_of
 
 Key = tuple[str, str]
 
 WORKERS = 4
 PATIENCE = 30.0
 """Seconds until a write must have been seen, or everything is listed again."""
+GATES = (IN_PLACE_READY, POD_READY)
+CLAIMS_HASH = "kruise.io/cloneset-volumeclaimtemplate-hash"
+STRATEGIC_PATCH = "application/strategic-merge-patch+json"
 _SUFFIX_LENGTH = 5
 _OWNER = "owner"
 
@@ -116,22 +129,40 @@ class CloneSets:
                 cache.ask_for_list()
             return 0.1
         set_ = self._sets.store.get(*key)
-        if set_ is None or set_.metadata.deletion_timestamp is not None:
+        if set_ is None:
             return None
+        pods = await self._claimed(scope, set_)
         revisions = in_order(self._revisions.store.by(_OWNER, set_.metadata.uid))
+        is_going = set_.metadata.deletion_timestamp is not None
+        if is_going and isinstance(choose(revisions, patch_of(set_.spec.template)), Create):
+            return None  # the collector was here first
         update, collisions = await self._revision(scope, set_, revisions)
         current = next((each for each in revisions if each.name == set_.status.current_revision), update)
-        pods = self._pods.store.by(_OWNER, set_.metadata.uid)
-        await self._write_status(scope, set_, pods, (current.name, update.name), collisions)
-        await self._act(scope, set_, pods, current, update)
-        await self._tidy(scope, set_, pods, revisions, (current.name, update.name))
+        names = current.name, update.name
+        is_news = await self._write_status(scope, set_, pods, names, collisions)
+        if not is_going:
+            await self._act(scope, set_, pods, current, update)
+        if not is_news:
+            await self._forget_pods(scope, set_, pods)
+        await self._forget_revisions(scope, set_, pods, revisions, names)
         return next_look(set_, pods, clock.now())
+
+    async def _claimed(self, scope: str, set_: CloneSet) -> list[Pod]:
+        """The pods of the set; one whose labels are not those of the set any more is let go."""
+        claimed = []
+        for pod in self._pods.store.by(_OWNER, set_.metadata.uid):
+            if set_.spec.selector.matches(pod.metadata.labels) or pod.metadata.deletion_timestamp is not None:
+                claimed.append(pod)
+            elif set_.metadata.deletion_timestamp is None and pod.is_active:
+                gone = [{"$patch": "delete", "uid": set_.metadata.uid}]
+                await self._change_pod(scope, pod, {"metadata": {"ownerReferences": gone}})
+        return claimed
 
     # Revisions
 
-    async def _revision(self, scope: str, set_: CloneSet, revisions: list[Revision]) -> tuple[Revision, int | None]:
+    async def _revision(self, scope: str, set_: CloneSet, revisions: list[Revision]) -> tuple[Revision, int]:
         """The revision that the template says, made or renumbered where needed, and the collisions met so far."""
-        collisions, wanted = set_.status.collision_count, patch_of(set_.spec.template)
+        collisions, wanted = set_.status.collision_count or 0, patch_of(set_.spec.template)
         match choose(revisions, wanted):
             case Reuse(found):
                 return found, collisions
@@ -142,9 +173,7 @@ class CloneSets:
                 return await self._new_revision(scope, set_, wanted, number)
         raise AssertionError(wanted)
 
-    async def _new_revision(
-        self, scope: str, set_: CloneSet, wanted: bytes, number: int
-    ) -> tuple[Revision, int | None]:
+    async def _new_revision(self, scope: str, set_: CloneSet, wanted: bytes, number: int) -> tuple[Revision, int]:
         """Under the first name that is free; each that another holds is a collision."""
         meta, collisions = set_.metadata, set_.status.collision_count or 0
         while True:
@@ -154,7 +183,8 @@ class CloneSets:
                 "kind": CONTROLLER_REVISIONS.kind,
                 "metadata": {
                     "name": name_of(meta.name, hashed),
-                    "labels": {**set_.spec.selector.match_labels, HASH_LABEL: hashed},
+                    "labels": {**given(set_.spec.template, "labels"), HASH_LABEL: hashed},
+                    "annotations": {**meta.annotations, CLAIMS_HASH: ""},
                     "ownerReferences": [_owner_reference(set_)],
                 },
                 "data": msgspec.json.decode(wanted),
@@ -170,49 +200,51 @@ class CloneSets:
             made = msgspec.json.decode(answer.body, type=Revision)
             ref = Ref(CONTROLLER_REVISIONS, meta.namespace, made.name)
             self._ledger.wrote(scope, ref, made.metadata.resource_version)
-            return made, collisions or None
+            return made, collisions
 
-    async def _tidy(
+    async def _forget_revisions(
         self, scope: str, set_: CloneSet, pods: Iterable[Pod], revisions: list[Revision], live: tuple[str, str]
     ) -> None:
-        """Forgets old revisions beyond the limit, and names of pods to delete that are gone."""
+        """Old ones beyond the limit."""
         used = frozenset((*live, *(pod.revision for pod in pods)))
         for revision in surplus(revisions, used, set_.spec.revision_history_limit):
             ref = Ref(CONTROLLER_REVISIONS, set_.metadata.namespace, revision.name, revision.metadata.uid)
             with suppress(NotFound):
                 await self._client.call(delete(ref))
             self._ledger.deleted(scope, ref)
+
+    async def _forget_pods(self, scope: str, set_: CloneSet, pods: Iterable[Pod]) -> None:
+        """Names of pods to delete that are gone; in a round of its own, as the real one's meets its own status."""
         named = set_.spec.scale_strategy.pods_to_delete
-        present = {pod.name for pod in pods}
+        present = {pod.name for pod in pods if pod.is_active}
         left = [name for name in named if name in present]
         if len(left) != len(named):
-            change = {"spec": {"scaleStrategy": {"podsToDelete": left}}}
+            change = {"spec": {"scaleStrategy": {"podsToDelete": left or None}}}
             await self._patched(scope, self._ref(set_), change, CloneSet)
 
     # Pods
 
-    async def _act(self, scope: str, set_: CloneSet, pods: Iterable[Pod], current: Revision, update: Revision) -> None:
-        todo = plan(set_, tuple(pods), update.name, clock.now())
+    async def _act(self, scope: str, set_: CloneSet, pods: Sequence[Pod], current: Revision, update: Revision) -> None:
+        todo = plan(set_, pods, update.name, clock.now(), runs_change)
         for revision, count in ((current, todo.create_old), (update, todo.create_new)):
             for _ in range(count):
                 await self._create(scope, set_, revision)
         for pod in todo.delete:
             await self._delete(scope, pod)
+        if todo.create_old or todo.create_new or todo.delete:
+            return
+        for pod in pods:
+            if pod.is_active and runs_change(pod):
+                await self._open_gates(scope, pod)
+        for pod in todo.settle:
+            await self._change_pod(scope, pod, {"metadata": _in_state(NORMAL)})
         for pod in todo.update:
             await self._update(scope, set_, pod, update)
 
     async def _create(self, scope: str, set_: CloneSet, revision: Revision) -> None:
-        template = revision.template
-        given = template.get("metadata")
-        metadata = dict(given) if isinstance(given, dict) else {}
         while True:
             suffix = "".join(self._chance.choices(SAFE_LETTERS, k=_SUFFIX_LENGTH))
-            named = metadata | {
-                "name": f"{set_.metadata.name}-{suffix}",
-                "labels": {**(metadata.get("labels") or {}), REVISION: revision.name, INSTANCE: suffix},
-                "ownerReferences": [_owner_reference(set_)],
-            }
-            tree = {"apiVersion": "v1", "kind": "Pod", "metadata": named, "spec": template.get("spec")}
+            tree = _new_pod(set_, revision, suffix)
             with suppress(AlreadyExists):
                 answer = await self._client.call(create(PODS, set_.metadata.namespace, msgspec.json.encode(tree)))
                 made = msgspec.json.decode(answer.body, type=Pod)
@@ -224,34 +256,72 @@ class CloneSets:
             await self._client.call(delete(_ref_of(pod)))
         self._ledger.deleted(scope, _ref_of(pod))
 
+    async def _open_gates(self, scope: str, pod: Pod) -> None:
+        """Nothing of the set's keeps the pod from being ready."""
+        shut = [each for each in GATES if (found := pod.condition(each)) is None or found.status != "True"]
+        if shut:
+            now = clock.seconds(clock.now())
+            conditions = [{"type": each, "status": "True", "reason": None, "lastTransitionTime": now} for each in shut]
+            await self._change_pod(scope, pod, {"status": {"conditions": conditions}}, "status")
+
     async def _update(self, scope: str, set_: CloneSet, pod: Pod, update: Revision) -> None:
-        """In place where only images differ; else the pod is replaced, unless the set forbids that."""
+        """In place where the set wants that and it can be; else the pod is labelled to be replaced."""
+        change = self._change_in_place(set_, pod, update)
+        if change is not None:
+            await self._shut_gate(scope, pod)
+            await self._change_in(scope, pod, change, update)
+        elif set_.spec.update_strategy.type != "InPlaceOnly" and SPECIFIED_DELETE not in pod.metadata.labels:
+            await self._change_pod(scope, pod, {"metadata": {"labels": {SPECIFIED_DELETE: "true"}}})
+
+    def _change_in_place(self, set_: CloneSet, pod: Pod, update: Revision) -> InPlaceChange | None:
+        if set_.spec.update_strategy.type == RECREATE:
+            return None
         revisions = self._revisions.store.by(_OWNER, set_.metadata.uid)
         before = next((each for each in revisions if each.name == pod.revision), None)
-        images = images_that_differ(before.template, update.template) if before is not None else None
-        if images is not None:
-            body = msgspec.json.encode(
-                {
-                    "metadata": {"labels": {REVISION: update.name}},
-                    "spec": {"containers": [{"name": name, "image": image} for name, image in images.items()]},
-                }
-            )
-            strategic = patch(_ref_of(pod), "application/strategic-merge-patch+json", body)
-            made = msgspec.json.decode((await self._client.call(strategic)).body, type=Pod)
+        return change_between(before.template, update.template) if before is not None else None
+
+    async def _shut_gate(self, scope: str, pod: Pod) -> None:
+        """The pod is not ready while it is changed."""
+        now = clock.seconds(clock.now())
+        conditions = [
+            {"type": IN_PLACE_READY, "status": "False", "reason": "StartInPlaceUpdate", "lastTransitionTime": now}
+        ]
+        if (ready := pod.condition("ContainersReady")) is not None and ready.status == "True":
+            text = f'the status of pod readiness gate "{IN_PLACE_READY}" is not "True", but False'
+            says = {"reason": "ReadinessGatesNotReady", "message": text, "lastTransitionTime": now}
+            conditions.append({"type": "Ready", "status": "False", **says})
+        await self._change_pod(scope, pod, {"status": {"conditions": conditions}}, "status")
+
+    async def _change_in(self, scope: str, pod: Pod, change: InPlaceChange, update: Revision) -> None:
+        state = _in_state(UPDATING)
+        noted = {STATE: state_of(pod, change, update.name, clock.seconds(clock.now()))}
+        metadata = {
+            "labels": {**change.labels, **_at(update.name), **state["labels"]},
+            "annotations": {**change.annotations, **state["annotations"], **noted},
+        }
+        containers = [{"name": name, "image": image} for name, image in change.images.items()]
+        await self._change_pod(scope, pod, {"metadata": metadata, "spec": {"containers": containers}})
+
+    async def _change_pod(self, scope: str, pod: Pod, change: Tree, subresource: str = "") -> None:
+        body = msgspec.json.encode(change)
+        with suppress(NotFound):
+            answer = await self._client.call(patch(_ref_of(pod), STRATEGIC_PATCH, body, subresource))
+            made = msgspec.json.decode(answer.body, type=Pod)
             self._ledger.wrote(scope, _ref_of(made), made.metadata.resource_version)
-        elif set_.spec.update_strategy.type != "InPlaceOnly":
-            await self._delete(scope, pod)
 
     # Writing
 
     async def _write_status(
-        self, scope: str, set_: CloneSet, pods: Iterable[Pod], revisions: tuple[str, str], collisions: int | None
-    ) -> None:
+        self, scope: str, set_: CloneSet, pods: Iterable[Pod], revisions: tuple[str, str], collisions: int
+    ) -> bool:
+        """Whether there was anything new to write."""
         status = status_of(set_, tuple(pods), revisions, collisions, clock.now())
-        if status != set_.status:
-            shown = status.shown()
-            gone: Tree = dict.fromkeys(key for key in set_.status.shown() if key not in shown)
-            await self._patched(scope, self._ref(set_), {"status": shown | gone}, CloneSet, "status")
+        if status == set_.status:
+            return False
+        shown = status.shown()
+        gone: Tree = dict.fromkeys(key for key in set_.status.shown() if key not in shown)
+        await self._patched(scope, self._ref(set_), {"status": shown | gone}, CloneSet, "status")
+        return True
 
     async def _patched(
         self, scope: str, ref: Ref, change: Mapping[str, object], into: type[T], subresource: str = ""
@@ -273,6 +343,36 @@ def _owner_of(item: Named) -> Iterable[str]:
 
 def _ref_of(pod: Pod) -> Ref:
     return Ref(PODS, pod.metadata.namespace, pod.metadata.name, pod.metadata.uid)
+
+
+def _new_pod(set_: CloneSet, revision: Revision, suffix: str) -> Tree:
+    template: dict[str, Any] = revision.template
+    spec = dict(template.get("spec") or {})
+    gates = [each for each in spec.get("readinessGates") or () if each.get("conditionType") not in GATES]
+    spec["readinessGates"] = [*gates, *({"conditionType": each} for each in GATES)]
+    state = _in_state(PREPARING)
+    metadata = {
+        **(template.get("metadata") or {}),
+        "name": f"{set_.metadata.name}-{suffix}",
+        "generateName": f"{set_.metadata.name}-",
+        "labels": {**given(template, "labels"), **_at(revision.name), INSTANCE: suffix, **state["labels"]},
+        "annotations": {**given(template, "annotations"), **state["annotations"]},
+        "ownerReferences": [_owner_reference(set_)],
+    }
+    return {"apiVersion": "v1", "kind": "Pod", "metadata": metadata, "spec": spec}
+
+
+def _in_state(lifecycle: str) -> dict[str, dict[str, str]]:
+    """Metadata of a pod that comes to it now."""
+    return {
+        "labels": {LIFECYCLE: lifecycle},
+        "annotations": {LIFECYCLE_SINCE: clock.seconds(clock.now())},
+    }
+
+
+def _at(revision: str) -> dict[str, str]:
+    """Labels of a pod at the revision."""
+    return {REVISION: revision, TEMPLATE_HASH: revision.rpartition("-")[2]}
 
 
 def _owner_reference(set_: CloneSet) -> Tree:

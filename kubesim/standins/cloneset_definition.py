@@ -1,11 +1,14 @@
-"""The definition of CloneSets, with the fields that the stand-in for their controller knows."""
+"""The definition of CloneSets, with the fields that the stand-in for their controller knows.
+
+What OpenKruise's webhook fills in is a default of the definition here, but for the pod template, which stays as it is.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
 
 from kubeloop.client import Client
-from kubesim.standins.cloneset_plan import CLONESETS
+from kubesim.standins.cloneset_plan import CLONESETS, MAX_UNAVAILABLE, RECREATE
 from kubesim.standins.definitions import DEFINITIONS, Tree, install_definitions
 
 _WHOLE: Tree = {"type": "integer", "format": "int32"}
@@ -21,20 +24,22 @@ def _object(properties: Mapping[str, object], *required: str) -> Tree:
 
 _SPEC = _object(
     {
-        "replicas": _WHOLE,
+        "replicas": _WHOLE | {"default": 1},
         "selector": _FREE,
         "template": _FREE,
-        "scaleStrategy": _object({"podsToDelete": {"type": "array", "items": _TEXT}}),
+        "scaleStrategy": _object({"podsToDelete": {"type": "array", "items": _TEXT}, "maxUnavailable": _SHARE})
+        | {"default": {}},
         "updateStrategy": _object(
             {
-                "type": _TEXT | {"enum": ["ReCreate", "InPlaceIfPossible", "InPlaceOnly"]},
-                "partition": _SHARE,
-                "maxUnavailable": _SHARE,
-                "maxSurge": _SHARE,
+                "type": _TEXT | {"enum": [RECREATE, "InPlaceIfPossible", "InPlaceOnly"], "default": RECREATE},
+                "partition": _SHARE | {"default": 0},
+                "maxUnavailable": _SHARE | {"default": MAX_UNAVAILABLE},
+                "maxSurge": _SHARE | {"default": 0},
                 "paused": {"type": "boolean"},
             }
-        ),
-        "revisionHistoryLimit": _WHOLE,
+        )
+        | {"default": {}},
+        "revisionHistoryLimit": _WHOLE | {"default": 10},
         "minReadySeconds": _WHOLE,
     },
     "selector",

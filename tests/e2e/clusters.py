@@ -29,14 +29,16 @@ from kubeloop.http_transport import HttpTransport
 from kubeloop.objects.apps import CONTROLLER_REVISIONS, DEPLOYMENTS, REPLICASETS, STATEFULSETS
 from kubeloop.objects.core import CONFIGMAPS, LEASES, PODS, SECRETS, SERVICES
 from kubeloop.objects.meta import Ref, Resource
-from kubeloop.request import Request, Transport, create, get, path_of
+from kubeloop.request import Request, Transport, create, delete, get, path_of
 from kubesim.cluster import Cluster
 from kubesim.kubelet import Kubelet
+from kubesim.standins.cloneset_plan import CLONESETS
 from kubesim.time import run as run_in_virtual_time
 from tests.e2e import custom_objects
 from tests.e2e.history import History, Tree
 from tests.e2e.served import ServedGround
 from tests.e2e.wire import Notes
+from tests.kruise import WEBHOOKS
 from tests.planes import Planes
 
 T = TypeVar("T")
@@ -147,6 +149,11 @@ class Site:
     @property
     def real(self) -> bool:
         return isinstance(self.ground, RealGround)
+
+    @property
+    def runs_clone_sets(self) -> bool:
+        """Whether OpenKruise's manager is there."""
+        return isinstance(self.ground, KruiseGround)
 
     @property
     def plane(self) -> Plane:
@@ -299,6 +306,8 @@ class RealGround:
     """
 
     name = "real"
+    _others: tuple[tuple[str, str], ...] = ()
+    """Query for what is no scenario's among webhooks."""
 
     def __init__(self, plane: Plane, controllers: bool, definitions: Sequence[Tree] = ()) -> None:
         self.plane = plane
@@ -327,7 +336,7 @@ class RealGround:
 
     async def _clear(self, site: Site) -> None:
         for resource in (*_ADMISSION, _POLICIES):
-            await _delete_all(site, resource)
+            await _delete_all(site, resource, *self._others)
         for resource in _ROLES:
             await _delete_all(site, resource, ("labelSelector", "kubernetes.io/bootstrapping!=rbac-defaults"))
         for resource in _WORKLOADS:
@@ -360,6 +369,38 @@ class RealGround:
             for tree in there.values():
                 await custom_objects.empty(site.client, tree)
         _KEPT[self.plane] = self._definitions
+
+
+class KruiseGround(RealGround):
+    """A control plane with OpenKruise's manager, whose kinds and webhooks stay."""
+
+    name = "kruise"
+    _others = (("fieldSelector", ",".join(f"metadata.name!={each}" for each in WEBHOOKS)),)
+
+    def __init__(self, plane: Plane) -> None:
+        super().__init__(plane, controllers=True)
+
+    async def prepare(self, site: Site) -> None:
+        await site.until(lambda: "default" in site.history.objects(SERVICE_ACCOUNTS), following=[SERVICE_ACCOUNTS])
+        await site.history.follow(CUSTOM_RESOURCES)
+        await site.history.caught_up()
+        site.defined = tuple(name for name in site.history.objects(CUSTOM_RESOURCES) if _is_kruise(name))
+
+    async def _clear(self, site: Site) -> None:
+        await _delete_all(site, CLONESETS)
+        await super()._clear(site)
+
+    async def _keep_or_undefine(self, site: Site) -> None:
+        await site.history.follow(CUSTOM_RESOURCES)
+        await site.history.caught_up()
+        for name in site.history.objects(CUSTOM_RESOURCES):
+            if not _is_kruise(name):
+                await site.client.call(delete(Ref(CUSTOM_RESOURCES, "", name)))
+        await site.until(lambda: all(map(_is_kruise, site.history.objects(CUSTOM_RESOURCES))))
+
+
+def _is_kruise(definition: str) -> bool:
+    return definition.endswith(".kruise.io")
 
 
 _KEPT: WeakKeyDictionary[Plane, dict[str, Tree]] = WeakKeyDictionary()
@@ -405,6 +446,7 @@ def everywhere(
     Its first parameter is the Site; others are fixtures or parameters as of any test.
     Where the result depends on the `timing` of the real cluster, that one plays with `--soak` alone. So it does for a
     scenario that takes `long` there, and of which the real cluster has nothing to say that other scenarios do not show.
+    On `kruise`, a control plane with OpenKruise's own manager, scenarios about CloneSets play with `--soak` alone.
     On `older`, an API server of an older release without controllers, scenarios play with `--soak` alone as well.
     A scenario that creates exactly these `definitions` may find them there (see `installing.define`).
     """
@@ -415,6 +457,9 @@ def everywhere(
         reasons = [mark for mark, given in ((pytest.mark.timing, timing), (pytest.mark.long, long)) if given]
         marks = [pytest.mark.real(controllers=controllers), *reasons]
         places.append(pytest.param(None, id="real", marks=marks))
+    if "kruise" in on:
+        marks = [pytest.mark.real(controllers=True), pytest.mark.timing if timing else pytest.mark.long]
+        places.append(pytest.param("kruise", id="kruise", marks=marks))
     if "older" in on:
         marks = [pytest.mark.real(controllers=False), pytest.mark.long]
         places.append(pytest.param("older", id="older", marks=marks))
@@ -426,6 +471,10 @@ def everywhere(
                 ground = RealGround(planes.get(**flavour), flavour["controllers"], definitions())
                 with planes.spoilt_by_failures(**flavour):
                     asyncio.run(_play(ground, planes.namespace(), scenario, others))
+            elif place == "kruise":
+                kruise = KruiseGround(planes.get(controllers=True, runs_kruise=True))
+                with planes.spoilt_by_failures(controllers=True, runs_kruise=True):
+                    asyncio.run(_play(kruise, planes.namespace(), scenario, others))
             elif isinstance(place, str):
                 asyncio.run(_play(ServedGround(controllers), "test", scenario, others))
             else:

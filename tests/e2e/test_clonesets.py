@@ -1,4 +1,4 @@
-"""CloneSets are scaled and updated by the stand-in for their controller, on both clusters alike."""
+"""CloneSets are scaled and updated by the stand-in for their controller, on both clusters, and by OpenKruise's own."""
 
 from __future__ import annotations
 
@@ -13,9 +13,8 @@ import pytest
 from kubeloop.objects.core import PODS
 from kubeloop.objects.meta import Ref
 from kubeloop.request import MERGE_PATCH, Request, patch, path_of
-from kubesim.standins.cloneset import CloneSets
-from kubesim.standins.cloneset_definition import install
 from kubesim.standins.cloneset_plan import CLONESETS
+from tests.e2e.clone_sets import run_clone_sets
 from tests.e2e.clusters import Site, everywhere
 from tests.e2e.history import Tree
 
@@ -40,13 +39,12 @@ def with_image(image: str) -> Tree:
 
 
 async def begin(site: Site, replicas: int = 3, **strategy: Any) -> None:
-    """A set whose pods are all ready."""
-    await install(site.client)
+    """A set whose pods are all available."""
     site.start_kubelet(ready_after=0.0, gone_after=0.0)
-    site.start(CloneSets(site.client_as("admin"), namespace=site.namespace).run())
+    await run_clone_sets(site)
     await site.history.follow(CLONESETS)
     await site.create(CLONESETS, a_clone_set(replicas, **strategy))
-    await site.until(lambda: status(site).get("updatedReadyReplicas") == replicas)
+    await site.until(lambda: status(site).get("updatedAvailableReplicas") == replicas)
 
 
 async def change(site: Site, **spec: Any) -> None:
@@ -82,7 +80,7 @@ async def settled(site: Site, *expected: str, ready: bool = True) -> None:
     await site.until(holds)
 
 
-@everywhere()
+@everywhere(on=("sim", "real", "kruise"))
 async def test_a_partition_moves_a_set_step_by_step(site: Site) -> None:
     await begin(site, 5, maxUnavailable=5)
     first = status(site)
@@ -100,6 +98,7 @@ async def test_a_partition_moves_a_set_step_by_step(site: Site) -> None:
         "updatedReadyReplicas": 5,
         "updatedAvailableReplicas": 5,
         "expectedUpdatedReplicas": 5,
+        "collisionCount": 0,
         "updateRevision": first["updateRevision"],
         "currentRevision": first["updateRevision"],
         "labelSelector": "app=web",
@@ -121,7 +120,7 @@ async def test_a_partition_moves_a_set_step_by_step(site: Site) -> None:
     await site.until(lambda: status(site)["currentRevision"] == status(site)["updateRevision"])
 
 
-@everywhere()
+@everywhere(on=("sim", "real", "kruise"))
 async def test_a_set_is_scaled_and_loses_the_pods_that_are_named(site: Site) -> None:
     await begin(site, 3)
     named = sorted(site.history.objects(PODS))[1]
@@ -129,7 +128,7 @@ async def test_a_set_is_scaled_and_loses_the_pods_that_are_named(site: Site) -> 
     await change(site, replicas=2, scaleStrategy={"podsToDelete": [named]})
     await settled(site, "i:1", "i:1")
     await site.until(lambda: named not in site.history.objects(PODS))
-    await site.until(lambda: site.history.objects(CLONESETS)[NAME]["spec"]["scaleStrategy"] == {"podsToDelete": []})
+    await site.until(lambda: site.history.objects(CLONESETS)[NAME]["spec"]["scaleStrategy"] == {})
 
     other = min(site.history.objects(PODS))
     await change(site, scaleStrategy={"podsToDelete": [other]})
@@ -145,7 +144,7 @@ async def test_a_set_is_scaled_and_loses_the_pods_that_are_named(site: Site) -> 
     await site.until(lambda: not site.history.objects(PODS))
 
 
-@everywhere()
+@everywhere(on=("sim", "real", "kruise"))
 async def test_a_surge_keeps_all_pods_available(site: Site) -> None:
     await begin(site, 3, maxSurge=1, maxUnavailable=0)
 
@@ -167,7 +166,7 @@ def _is_ready(pod: Tree) -> bool:
     return any(each["type"] == "Ready" and each["status"] == "True" for each in pod["status"].get("conditions", []))
 
 
-@everywhere()
+@everywhere(on=("sim", "real", "kruise"))
 async def test_images_are_changed_in_place_where_the_set_says_so(site: Site) -> None:
     await begin(site, 3, type="InPlaceIfPossible", maxUnavailable=1)
     before = sorted(site.history.objects(PODS))
@@ -178,6 +177,11 @@ async def test_images_are_changed_in_place_where_the_set_says_so(site: Site) -> 
     assert sorted(site.history.objects(PODS)) == before
 
     await change(site, template={"metadata": {"labels": {"more": "labels"}}})
+    await site.until(lambda: all("more" in each["metadata"]["labels"] for each in site.history.objects(PODS).values()))
+    await settled(site, *["i:2"] * 3)
+    assert sorted(site.history.objects(PODS)) == before
+
+    await change(site, template={"spec": {"hostname": "other"}})
     await site.until(lambda: not set(before) & set(site.history.objects(PODS)))
     await settled(site, *["i:2"] * 3)
 

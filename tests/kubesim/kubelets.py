@@ -71,6 +71,19 @@ class World:
     def _patch(self, name: str, change: Tree) -> None:
         self.cluster.verbs.patch(PODS, NAMESPACE, name, MERGE_PATCH, msgspec.json.encode(change), user=TESTER)
 
+    def say(self, kind: str, status: str) -> None:
+        """Of the pod, as somebody else than its kubelet may."""
+        said = {"type": kind, "status": status, "lastTransitionTime": "2030-01-01T00:00:00Z"}
+        self._merge({"status": {"conditions": [said]}}, "status")
+
+    def change_image(self, container: str, image: str) -> None:
+        self._merge({"spec": {"containers": [{"name": container, "image": image}]}})
+
+    def _merge(self, change: Tree, subresource: str = "") -> None:
+        body = msgspec.json.encode(change)
+        kind = "application/strategic-merge-patch+json"
+        self.cluster.verbs.patch(PODS, NAMESPACE, "pod", kind, body, subresource=subresource, user=TESTER)
+
     def finalize(self, name: str, *finalizers: str) -> None:
         self._patch(name, {"metadata": {"finalizers": list(finalizers)}})
 

@@ -66,6 +66,54 @@ def test_a_whole_life_costs_four_requests() -> None:
     play(scenario)
 
 
+def test_a_pod_with_readiness_gates_is_ready_when_others_say_so() -> None:
+    async def scenario(world: World) -> None:
+        async with world.kubelet():
+            world.make(readinessGates=[{"conditionType": "one"}, {"conditionType": "two"}])
+            await asyncio.sleep(3)
+            waiting_for_both = world.pod()
+            world.say("one", "False")
+            world.say("two", "True")
+            await asyncio.sleep(1)
+            waiting_for_one = world.pod()
+            world.say("one", "True")
+            await asyncio.sleep(1)
+            is_ready = world.is_ready()
+            world.say("two", "False")
+            await asyncio.sleep(1)
+
+        assert condition(waiting_for_both, "ContainersReady")["status"] == "True"
+        assert condition(waiting_for_both, "Ready")["reason"] == "ReadinessGatesNotReady"
+        assert condition(waiting_for_one, "Ready")["message"] == (
+            'the status of pod readiness gate "one" is not "True", but False'
+        )
+        assert is_ready
+        assert not world.is_ready()
+
+    play(scenario)
+
+
+def test_containers_whose_image_is_changed_start_anew() -> None:
+    async def scenario(world: World) -> None:
+        async with world.kubelet():
+            world.make()
+            await asyncio.sleep(3)
+            world.change_image("c", "i:2")
+            await asyncio.sleep(READY_AFTER / 2)
+            changing = world.pod()
+            await asyncio.sleep(READY_AFTER)
+            pod = world.pod()
+
+        assert condition(changing, "Ready")["status"] == "False"
+        assert [each["image"] for each in changing["status"]["containerStatuses"]] == ["i:2", "j:1"]
+        assert world.is_ready()
+        (container, _) = pod["status"]["containerStatuses"]
+        assert (container["imageID"], container["restartCount"]) == ("i:2", 1)
+        assert container["state"] == {"running": {"startedAt": "2030-01-01T00:00:03Z"}}
+
+    play(scenario)
+
+
 def test_a_pod_that_is_ready_at_once_costs_one_request_less() -> None:
     async def scenario(world: World) -> None:
         async with world.kubelet():

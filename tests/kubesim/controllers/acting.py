@@ -30,6 +30,10 @@ def ready(count: int = 100, **which: str) -> Action:
     return lambda scene: scene.make_ready(count, **which)
 
 
+def started(count: int = 100) -> Action:
+    return lambda scene: scene.start(count)
+
+
 def image(name: str, tag: str) -> Action:
     return lambda scene: scene.change_image(name, f"i:{tag}")
 

@@ -5,6 +5,7 @@ What a cluster made of each step is in `recorded_*`, which `python -m tools.trac
 
 from __future__ import annotations
 
+from kubesim.standins.cloneset_plan import CLONESETS
 from tests.kubesim.controllers.acting import (
     PARALLEL,
     Scenario,
@@ -21,6 +22,7 @@ from tests.kubesim.controllers.acting import (
     rolling,
 )
 from tests.kubesim.controllers.scenarios_claims import CLAIMING
+from tests.kubesim.controllers.scenarios_clones import CLONES
 from tests.kubesim.controllers.scenarios_reviewed import REVIEWED
 from tests.kubesim.controllers.scenarios_sets import DAEMONS, ORDERED_SETS, REPLICAS, ROLLOUTS
 
@@ -170,5 +172,8 @@ SCENARIOS: dict[str, dict[str, Scenario]] = {
     "recorded_budgets": BUDGETS,
     "recorded_garbage": GARBAGE,
     "recorded_reviewed": REVIEWED,
+    "recorded_clones": CLONES,
 }
 """By the module that holds the recordings."""
+OF_OTHERS = {"recorded_clones": (CLONESETS,)}
+"""Those about kinds of others, whose own manager runs them on a real control plane."""

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Awaitable, Callable, Sequence
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from typing import Any
 
 import msgspec
@@ -22,6 +22,7 @@ from kubesim.kinds.registry import (
     DISRUPTION_BUDGETS,
     NODES,
 )
+from kubesim.standins.cloneset_plan import LIFECYCLE, PREPARING, UPDATING
 from tests.e2e.history import History, Tree
 from tests.e2e.webhooks import MARK, MUTATING, VALIDATING, Decide, Serve, answering, configured, is_in_effect, rule
 from tests.kubesim.controllers.telling import KINDS, SETS, Line, is_ready, lines_of, node_of
@@ -32,6 +33,8 @@ BETWEEN = 0.2
 NOTICED = 0.05
 """Seconds between two looks at whether the server has noticed a configuration."""
 HOOK = "review.fairlead.test"
+NODE = "n"
+STRATEGIC = "application/strategic-merge-patch+json"
 NOWHERE = "https://127.0.0.1:1/"
 SAID = 70
 """Letters of an answer that are recorded."""
@@ -125,8 +128,8 @@ class Scene:
         resource = SETS.get(name) or (DISRUPTION_BUDGETS if name == BUDGET else CONFIGMAPS)
         return Ref(resource, self._namespace, name)
 
-    async def _patch(self, ref: Ref, change: Tree, subresource: str = "") -> None:
-        await self._client.call(patch(ref, MERGE_PATCH, msgspec.json.encode(change), subresource))
+    async def _patch(self, ref: Ref, change: Tree, subresource: str = "", kind: str = MERGE_PATCH) -> None:
+        await self._client.call(patch(ref, kind, msgspec.json.encode(change), subresource))
 
     async def delete(self, name: str, policy: str = "Background") -> None:
         await self._client.call(delete(self._ref(name), propagation=policy))
@@ -155,11 +158,46 @@ class Scene:
         ready = {"type": "Ready", "status": status, "lastTransitionTime": now}
         await self._patch(self._pod(name), {"status": {"phase": "Running", "conditions": [ready]}}, "status")
 
+    async def start(self, count: int = 100) -> None:
+        """As a kubelet would with so many pods that do not run what their spec says: each gets a node, and does so."""
+        pods = self._history.objects(PODS)
+        for name in [name for name in self.pods() if not _runs(pods[name])][:count]:
+            await self._start(name)
+            await asyncio.sleep(BETWEEN)
+
+    async def _start(self, name: str) -> None:
+        spec = self._history.objects(PODS)[name]["spec"]
+        if not spec.get("nodeName"):
+            target = {"apiVersion": "v1", "kind": "Node", "name": NODE}
+            tree = {"apiVersion": "v1", "kind": "Binding", "metadata": {"name": name}, "target": target}
+            path = path_of(PODS, self._namespace, name, "binding")
+            await self._client.call(Request("POST", path, body=msgspec.json.encode(tree), content_type=JSON))
+            await self.until(lambda: not self._is_preparing(name))
+        now = clock.now().strftime("%Y-%m-%dT%H:%M:%SZ")
+        running = {"ready": True, "restartCount": 0, "state": {"running": {"startedAt": now}}}
+        status = {
+            "phase": "Running",
+            "conditions": [
+                {"type": each, "status": "True", "lastTransitionTime": now} for each in ("Ready", "ContainersReady")
+            ],
+            "containerStatuses": [
+                {"name": each["name"], "image": each["image"], "imageID": each["image"], **running}
+                for each in spec["containers"]
+            ],
+        }
+        # What others have said of the pod stays.
+        await self._patch(self._pod(name), {"status": status}, "status", STRATEGIC)
+
+    def _is_preparing(self, pod: str) -> bool:
+        """Whether its CloneSet has not seen yet that it has a node."""
+        found = self._history.objects(PODS).get(pod, {"metadata": {}})
+        return found["metadata"].get("labels", {}).get(LIFECYCLE) in (PREPARING, UPDATING)
+
     async def fail(self, name: str) -> None:
         await self._patch(self._pod(name), {"status": {"phase": "Failed"}}, "status")
 
-    async def label(self, pod: str, **labels: str | None) -> None:
-        await self._patch(self._pod(pod), {"metadata": {"labels": labels}})
+    async def label(self, pod: str, given: Mapping[str, str] | None = None, **labels: str | None) -> None:
+        await self._patch(self._pod(pod), {"metadata": {"labels": {**(given or {}), **labels}}})
 
     async def release(self) -> None:
         """Takes the finalizers of all pods that are going."""
@@ -246,8 +284,8 @@ class Scene:
 
     # What came of it
 
-    async def follow(self) -> None:
-        for resource in KINDS:
+    async def follow(self, *more: Resource) -> None:
+        for resource in (*KINDS, *more):
             await self._history.follow(resource)
 
     async def begin(self, action: Action) -> None:
@@ -267,3 +305,9 @@ class Scene:
     def lines(self) -> list[Line]:
         told = [Line("answer", text, step) for step, text in self._answers]
         return lines_of(self._history.events, self._begins, f"{self._namespace}-") + told
+
+
+def _runs(pod: Tree) -> bool:
+    """Whether it is ready with the images of its spec."""
+    running = {each["name"]: each["image"] for each in pod.get("status", {}).get("containerStatuses", ())}
+    return is_ready(pod) and running == {each["name"]: each["image"] for each in pod["spec"]["containers"]}

@@ -9,6 +9,8 @@ templates are letters in the order of their revisions' appearance.
     ordered st 1(1) 2/1/1 a:2 a:2           pods, ready, available; current and update revision and pods at them
     rollout de 2(2) #2 2/2/2/2 +NewReplicaSetAvailable
                                             revision; pods, updated, ready, available; only as each step left it
+    clones cs 2(1) 3/2/2 new 1/1/0 of 3 a>b pods, ready, available; of those that are updated the same, and how many
+                                            should be; current and update revision; then pods named for deletion
     budget pb 1(1) 1 of 2 healthy 2/1 SufficientPods
                                             disruptions allowed, pods expected, healthy pods and those needed; why;
                                             then how many are on their way out
@@ -17,6 +19,8 @@ templates are letters in the order of their revisions' appearance.
     thing x                                 anything else that has owners
     pod rs a new                            of which set, or its name where that is its own; at which revision; then
                                             `ready`, `failed`, `doomed` (evicted), `going`, `gone`, and `orphan`
+    pod cs a new:PreparingNormal            of a CloneSet also where in its lifecycle, and `marked` for deletion; then
+                                            the revision that it is changed to in place
     told rs FailedCreate: ...               the Event of a failure, in scenes with webhooks
     answer 429 ...                          what the cluster said to an eviction, and when to ask again
 
@@ -38,13 +42,15 @@ from kubesim.controllers.deployment_plan import REVISION
 from kubesim.controllers.replicas import TEMPLATE_HASH
 from kubesim.controllers.revisions import HASH_LABEL
 from kubesim.kinds.registry import CLAIMS, CORE_EVENTS, DAEMON_SETS, DISRUPTION_BUDGETS
+from kubesim.standins.cloneset_plan import CLONESETS, LIFECYCLE, SPECIFIED_DELETE
 from tests.e2e.history import Event, Tree
 
-SETS = {"da": DAEMON_SETS, "rs": REPLICASETS, "st": STATEFULSETS, "de": DEPLOYMENTS}
+BUILT_IN = {"da": DAEMON_SETS, "rs": REPLICASETS, "st": STATEFULSETS, "de": DEPLOYMENTS}
+SETS = {**BUILT_IN, "cs": CLONESETS}
 """The workloads of a scene by their names: there is one of each kind at most."""
 REVIEWED = "reviewed"
 """A label of pods, whose value a line shows as `pod rs=7`."""
-KINDS = (PODS, CONTROLLER_REVISIONS, DISRUPTION_BUDGETS, CONFIGMAPS, CLAIMS, *SETS.values())
+KINDS = (PODS, CONTROLLER_REVISIONS, DISRUPTION_BUDGETS, CONFIGMAPS, CLAIMS, *BUILT_IN.values())
 ROOT_CERTIFICATE = "kube-root-ca.crt"
 """What every namespace is given."""
 
@@ -74,7 +80,7 @@ def lines_of(events: Iterable[Event], begins: Sequence[int], prefix: str) -> lis
     lines = []
     for event in events:
         is_told = event.resource == CORE_EVENTS and event.object["type"] == "Warning"
-        if not is_told and (event.resource not in KINDS or event.name == ROOT_CERTIFICATE):
+        if not is_told and (event.resource not in (*KINDS, CLONESETS) or event.name == ROOT_CERTIFICATE):
             continue
         text = _text(event, letters).replace(prefix, "")
         if last.get((event.resource, event.name)) != text:
@@ -115,7 +121,7 @@ def relaxed(step: str) -> str:
     )
 
 
-_STATUSES = ("daemons ", "replicas ", "ordered ", "budget ")
+_STATUSES = ("daemons ", "replicas ", "ordered ", "budget ", "clones ")
 
 
 def about(text: str) -> str:
@@ -127,10 +133,15 @@ def about(text: str) -> str:
 def lives(lines: Iterable[Line]) -> list[tuple[int, str]]:
     """Per step and pod all that happened to it, as one line."""
     texts: dict[tuple[int, str], str] = {}
+    letters: dict[str, str] = {}
     for line in lines:
         if line.is_of_pod:
             key = (line.step, line.about)
-            more = line.text.split(" ", 3)[3]
+            _, owner, letter, more = line.text.split(" ", 3)
+            # A pod of the same name may be another one, but for those of CloneSets.
+            if owner == "cs" and key in texts and letters.get(line.about) != letter:
+                more = f"{letter} {more}"
+            letters[line.about] = letter
             texts[key] = f"{texts[key]} {more}" if key in texts else line.text
     return [(step, text) for (step, _), text in texts.items()]
 
@@ -205,6 +216,7 @@ def _text(event: Event, letters: dict[str, str]) -> str:
         REPLICASETS: _replicas,
         STATEFULSETS: _ordered,
         DEPLOYMENTS: _rollout,
+        CLONESETS: _clones,
         DISRUPTION_BUDGETS: _budget,
         CONTROLLER_REVISIONS: _revision,
         CONFIGMAPS: _thing,
@@ -257,6 +269,10 @@ def _pod(event: Event, status: Tree, letters: dict[str, str]) -> tuple[str, str]
         state = "failed"
     if conditions.get("DisruptionTarget") == "True":
         state = "doomed"
+    labels = metadata.get("labels", {})
+    state = ":".join(filter(None, (state, labels.get(LIFECYCLE, ""))))
+    if SPECIFIED_DELETE in labels:
+        state = f"{state} marked"
     return f"pod {name} {_letter(letters, event.object)}", state
 
 
@@ -308,6 +324,17 @@ def _rollout(event: Event, status: Tree, letters: dict[str, str]) -> tuple[str, 
     if reason in GOES_ON and (reason != GOES_ON[0] or len(set(counts.split("/"))) > 1):
         reason = "moving"
     return "rollout de", f"{_generations(event.object, status)} #{revision} {counts} {available}{reason}"
+
+
+def _clones(event: Event, status: Tree, letters: dict[str, str]) -> tuple[str, str]:
+    counts = _counts(status, "replicas", "readyReplicas", "availableReplicas")
+    updated = _counts(status, "updatedReplicas", "updatedReadyReplicas", "updatedAvailableReplicas")
+    revisions = ">".join(_named(letters, status.get(key, "")) for key in ("currentRevision", "updateRevision"))
+    named = len(event.object["spec"].get("scaleStrategy", {}).get("podsToDelete", ()))
+    return "clones cs", (
+        f"{_generations(event.object, status)} {counts} new {updated} of {status.get('expectedUpdatedReplicas', 0)} "
+        f"{revisions}{f' naming {named}' if named else ''}"
+    )
 
 
 def _budget(event: Event, status: Tree, letters: dict[str, str]) -> tuple[str, str]:

@@ -21,7 +21,7 @@ from kubesim.time import run
 from tests.e2e.clusters import Site, everywhere
 from tests.e2e.history import History, Tree
 from tests.e2e.webhooks import serve
-from tests.kubesim.controllers.scenarios import SCENARIOS
+from tests.kubesim.controllers.scenarios import OF_OTHERS, SCENARIOS
 from tests.kubesim.controllers.scenes import Scene
 from tests.kubesim.controllers.telling import Line, follows, lives, matches, others, relaxed
 
@@ -29,7 +29,7 @@ PATIENCE = 60.0
 AFTERWARDS = 30.0
 """Virtual seconds in which nothing more may come: longer than any lag, and than many attempts in a row."""
 
-NAMES = [(module, name) for module, scenarios in SCENARIOS.items() for name in scenarios]
+NAMES = [(module, name) for module, scenarios in SCENARIOS.items() for name in scenarios if module not in OF_OTHERS]
 
 
 def recorded(module: str, name: str) -> tuple[str, ...]:
@@ -42,7 +42,7 @@ async def play(scene: Scene, module: str, name: str, *, linger: float = 0.0, rel
 
     Others may come until so many seconds after the last step. What is `relaxed` may leave out statuses of a moment.
     """
-    await scene.follow()
+    await scene.follow(*OF_OTHERS.get(module, ()))
     steps = recorded(module, name)
     if relax:
         steps = tuple(map(relaxed, steps))
