@@ -13,7 +13,7 @@ from __future__ import annotations
 
 import asyncio
 import inspect
-from collections.abc import AsyncIterator, Awaitable, Callable, Coroutine, Sequence
+from collections.abc import AsyncIterator, Awaitable, Callable, Coroutine, Iterable, Sequence
 from contextlib import asynccontextmanager, suppress
 from pathlib import Path
 from typing import Any, Protocol, TypeVar, overload
@@ -29,10 +29,9 @@ from kubeloop.http_transport import HttpTransport
 from kubeloop.objects.apps import CONTROLLER_REVISIONS, DEPLOYMENTS, REPLICASETS, STATEFULSETS
 from kubeloop.objects.core import CONFIGMAPS, LEASES, PODS, SECRETS, SERVICES
 from kubeloop.objects.meta import Ref, Resource
-from kubeloop.request import Request, Transport, create, delete, get, path_of
+from kubeloop.request import Request, Transport, create, get, path_of
 from kubesim.cluster import Cluster
 from kubesim.kubelet import Kubelet
-from kubesim.standins.cloneset_plan import CLONESETS
 from kubesim.time import run as run_in_virtual_time
 from tests.e2e import custom_objects
 from tests.e2e.history import History, Tree
@@ -384,23 +383,12 @@ class KruiseGround(RealGround):
         await site.until(lambda: "default" in site.history.objects(SERVICE_ACCOUNTS), following=[SERVICE_ACCOUNTS])
         await site.history.follow(CUSTOM_RESOURCES)
         await site.history.caught_up()
-        site.defined = tuple(name for name in site.history.objects(CUSTOM_RESOURCES) if _is_kruise(name))
-
-    async def _clear(self, site: Site) -> None:
-        await _delete_all(site, CLONESETS)
-        await super()._clear(site)
+        site.defined = tuple(site.history.objects(CUSTOM_RESOURCES))
 
     async def _keep_or_undefine(self, site: Site) -> None:
+        """All kinds stay: of those that scenarios bring, objects may wait for an operator that is gone."""
         await site.history.follow(CUSTOM_RESOURCES)
-        await site.history.caught_up()
-        for name in site.history.objects(CUSTOM_RESOURCES):
-            if not _is_kruise(name):
-                await site.client.call(delete(Ref(CUSTOM_RESOURCES, "", name)))
-        await site.until(lambda: all(map(_is_kruise, site.history.objects(CUSTOM_RESOURCES))))
-
-
-def _is_kruise(definition: str) -> bool:
-    return definition.endswith(".kruise.io")
+        await _delete_objects(site, site.history.objects(CUSTOM_RESOURCES).values())
 
 
 _KEPT: WeakKeyDictionary[Plane, dict[str, Tree]] = WeakKeyDictionary()
@@ -417,6 +405,14 @@ def _is_as_made(found: Tree, made: Tree) -> bool:
         and all((meta.get(key) or {}) == (noted.get(key) or {}) for key in ("labels", "annotations"))
         and found["status"].get("storedVersions") == stored
     )
+
+
+async def _delete_objects(site: Site, definitions: Iterable[Tree]) -> None:
+    """Those of the namespace."""
+    for spec in (each["spec"] for each in definitions):
+        version = next(each["name"] for each in spec["versions"] if each["storage"])
+        if spec["scope"] == "Namespaced":
+            await _delete_all(site, Resource(spec["group"], version, spec["names"]["plural"], spec["names"]["kind"]))
 
 
 async def _undefine(site: Site) -> None:

@@ -63,10 +63,11 @@ async def put(site: Site, one: Tree) -> Tree:
 
 async def define(site: Site, *definitions: Tree) -> None:
     """Creates CustomResourceDefinitions, unless they are there already, and waits until their resources are served."""
-    names = [definition["metadata"]["name"] for definition in definitions]
-    if set(names) <= set(site.defined):
+    missing = [each for each in definitions if each["metadata"]["name"] not in site.defined]
+    if not missing:
         return
-    for definition in definitions:
+    names = [definition["metadata"]["name"] for definition in missing]
+    for definition in missing:
         await put(site, definition)
     await site.until(
         lambda: all(is_established(site.history.objects(CUSTOM_RESOURCES).get(name)) for name in names),

@@ -15,17 +15,16 @@ from kubeloop.objects.core import NODES, PODS
 from kubeloop.objects.meta import Ref, Resource
 from kubeloop.request import delete
 from kubesim.pods.behaviour import HOLD
-from kubesim.standins.cloneset import CloneSets
 from kubesim.standins.cloneset_definition import DEFINITION
+from tests.e2e.clone_sets import run_clone_sets
 from tests.e2e.clusters import Site, everywhere
 from tests.e2e.history import Tree
-from tests.e2e.installing import define
 from tests.e2e.plan_play import NEW, OLD, Play, batches, begin, pods_of, reference
 from tests.e2e.plans import definitions, with_traits
 from tests.e2e.rollouts import is_ready
 from tests.e2e.zones import change
 
-with_clone_sets = partial(everywhere, definitions=lambda: (*definitions(), DEFINITION))
+with_clone_sets = partial(everywhere, definitions=lambda: (*definitions(), DEFINITION), on=("sim", "real", "kruise"))
 
 
 def partitions(play: Play, name: str, resource: Resource, *path: str) -> list[int]:
@@ -44,9 +43,8 @@ def partitions(play: Play, name: str, resource: Resource, *path: str) -> list[in
 async def clone_set(play: Play, **strategy: Any) -> Tree:
     """`c` with five ready pods, and a template that none of them has yet where the strategy lets none have it."""
     site = play.site
-    await define(site, DEFINITION)
+    await run_clone_sets(site)
     await site.history.follow(CLONE_SETS)
-    site.start(CloneSets(site.client_as("admin"), namespace=site.namespace).run())
     await site.create(CLONE_SETS, {"metadata": {"name": "c"}, "spec": {"replicas": 5, **pods_of("c", OLD)}})
     await play.until(lambda: play.object(CLONE_SETS, "c").get("status", {}).get("updatedReadyReplicas") == 5)
     spec = {"updateStrategy": strategy, **pods_of("c", NEW)}
@@ -75,7 +73,7 @@ async def test_scenario_10_clone_set(site: Site, strategy: Tree) -> None:
     assert ORIGINAL not in found["metadata"].get("annotations", {})
 
 
-@with_clone_sets(on=("sim",))
+@with_clone_sets(on=("sim", "kruise"))
 async def test_scenario_10_a_clone_set_that_is_updating_is_refused(site: Site) -> None:
     play = await begin(site, ready_after=5.0)
     target = await clone_set(play, partition=0)

@@ -22,15 +22,14 @@ from kubeloop.objects.apps import STATEFULSETS
 from kubeloop.objects.core import PODS
 from kubeloop.objects.meta import Resource
 from kubesim.pods.behaviour import HOLD
-from kubesim.standins.cloneset import CloneSets
 from kubesim.standins.cloneset_definition import DEFINITION
 from tests.e2e.application_play import ApplicationPlay, begin_as, definitions
+from tests.e2e.clone_sets import run_clone_sets
 from tests.e2e.clusters import Site, everywhere
 from tests.e2e.history import Tree
-from tests.e2e.installing import define
 from tests.e2e.plan_play import NEW, OLD, batches, pods_of
 
-with_in_place = partial(everywhere, definitions=lambda: (*definitions(), DEFINITION), on=("sim",))
+with_in_place = partial(everywhere, definitions=lambda: (*definitions(), DEFINITION), on=("sim", "kruise"))
 
 
 def stateful(image: str, **pods: Any) -> Tree:
@@ -58,7 +57,10 @@ class InPlace(ApplicationPlay):
         return self.object(self.resource, "web")
 
     def images(self) -> list[str]:
-        found = self.site.history.objects(PODS).values()
+        """Of pods that are not going."""
+        found = [
+            each for each in self.site.history.objects(PODS).values() if "deletionTimestamp" not in each["metadata"]
+        ]
         pods = [each for each in found if each["metadata"]["labels"].get(COMPONENT) == "web"]
         return sorted(str(each["spec"]["containers"][0]["image"]) for each in pods)
 
@@ -68,9 +70,8 @@ class InPlace(ApplicationPlay):
 
 async def old_and_new(site: Site, resource: Resource, new: Tree) -> InPlace:
     """Three pods of `shop`, and `next` that waits for its rollout."""
-    await define(site, DEFINITION)
+    await run_clone_sets(site)
     await site.history.follow(resource)
-    site.start(CloneSets(site.client_as("admin"), namespace=site.namespace).run())
     play = await begin_as(InPlace, site)
     play.resource = resource
     await play.apply("shop", COMPONENTS[resource](OLD))

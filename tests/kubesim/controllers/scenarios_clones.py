@@ -179,7 +179,7 @@ CLONES: dict[str, Scenario] = {
         started(),
     ),
     "in place before pods run": (
-        clones(2, type=IN_PLACE, maxUnavailable=1),
+        clones(1, type=IN_PLACE, maxUnavailable=1),
         image("cs", "2"),
         started(),
     ),
