@@ -18,7 +18,8 @@ from datetime import datetime, timedelta
 
 from msgspec import Struct, to_builtins
 
-from kubeloop.objects.meta import LabelSelector, Meta, Resource
+from kubeloop.objects.core import Container, PodMeta
+from kubeloop.objects.meta import Condition, LabelSelector, Meta, Resource
 
 CLONESETS = Resource("apps.kruise.io", "v1alpha1", "clonesets", "CloneSet")
 REVISION = "controller-revision-hash"
@@ -93,22 +94,6 @@ class CloneSet(Struct, frozen=True):
     metadata: SetMeta
     spec: Spec
     status: Status = Status()
-
-
-class Condition(Struct, frozen=True, rename="camel", gc=False):
-    type: str
-    status: str
-    last_transition_time: datetime | None = None
-
-
-class PodMeta(Meta, frozen=True, rename="camel"):
-    annotations: dict[str, str] = {}
-    creation_timestamp: datetime | None = None
-
-
-class Container(Struct, frozen=True, gc=False):
-    name: str
-    image: str = ""
 
 
 class PodSpec(Struct, frozen=True, rename="camel"):

@@ -40,18 +40,24 @@ def partitions(play: Play, name: str, resource: Resource, *path: str) -> list[in
     return found
 
 
-async def clone_set(play: Play, **strategy: Any) -> Tree:
-    """`c` with five ready pods, and a template that none of them has yet where the strategy lets none have it."""
+async def clones(play: Play) -> Tree:
+    """`c` with five pods, all of them available."""
     site = play.site
     await run_clone_sets(site)
     await site.history.follow(CLONE_SETS)
     await site.create(CLONE_SETS, {"metadata": {"name": "c"}, "spec": {"replicas": 5, **pods_of("c", OLD)}})
-    await play.until(lambda: play.object(CLONE_SETS, "c").get("status", {}).get("updatedReadyReplicas") == 5)
+    await play.until(lambda: play.object(CLONE_SETS, "c").get("status", {}).get("updatedAvailableReplicas") == 5)
+    return reference("c", CLONE_SETS)
+
+
+async def clone_set(play: Play, **strategy: Any) -> Tree:
+    """The same with a template that none of them has yet where the strategy lets none have it."""
+    target, site = await clones(play), play.site
     spec = {"updateStrategy": strategy, **pods_of("c", NEW)}
     changed = await change(site, CLONE_SETS, "c", {"spec": spec})
     generation = changed["metadata"]["generation"]
     await play.until(lambda: play.object(CLONE_SETS, "c")["status"].get("observedGeneration") == generation)
-    return reference("c", CLONE_SETS)
+    return target
 
 
 @pytest.mark.parametrize("strategy", [{"paused": True}, {"partition": 5}], ids=["paused", "partition"])
@@ -82,6 +88,40 @@ async def test_scenario_10_a_clone_set_that_is_updating_is_refused(site: Site) -
     await play.ends(FAILED)
 
     assert "in the middle of updating" in play.condition("RolloutSpecVerifying")["message"]
+    assert play.owners("c", CLONE_SETS) == []
+
+
+@with_clone_sets()
+async def test_a_clone_set_whose_rollout_is_deleted_midway_stays_as_it_is(site: Site) -> None:
+    """The partition is what it was, and the set is paused and free."""
+    play = await begin(site)
+    target = await clone_set(play, paused=True)
+    await play.roll(batches(2, 3, lastBatchToRollout=0), target)
+    await play.until(lambda: play.at() == (ROLLING, "batchReady", 0))
+
+    await play.delete()
+    await play.until(lambda: not play.trait())
+    await site.history.caught_up()
+
+    found = play.object(CLONE_SETS, "c")
+    strategy = found["spec"]["updateStrategy"]
+    assert (strategy["partition"], strategy["paused"]) == (3, True)
+    assert found["status"]["updatedReadyReplicas"] == 2
+    assert play.owners("c", CLONE_SETS) == []
+
+
+@pytest.mark.parametrize(("size", "sizes"), [(8, [5, 7, 8]), (2, [5, 3, 2])], ids=["up", "down"])
+@with_clone_sets()
+async def test_a_clone_set_is_scaled_in_batches(site: Site, size: int, sizes: list[int]) -> None:
+    """R-25, with the sizes as its controller tells them."""
+    play = await begin(site)
+    target = await clones(play)
+
+    await play.roll(batches(2, 1, targetSize=size), target)
+    await play.ends()
+
+    assert play.sizes_of("c", CLONE_SETS) == sizes
+    await play.until(lambda: play.ready("c", CLONE_SETS) == size)
     assert play.owners("c", CLONE_SETS) == []
 
 

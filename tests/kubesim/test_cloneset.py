@@ -8,7 +8,8 @@ from typing import Any
 import pytest
 from msgspec.structs import replace
 
-from kubeloop.objects.meta import LabelSelector, LabelSelectorRequirement
+from kubeloop.objects.core import Container, PodMeta
+from kubeloop.objects.meta import Condition, LabelSelector, LabelSelectorRequirement
 from kubesim.controllers.revisions import hash_of, patch_of
 from kubesim.standins.cloneset_in_place import STATE, InPlaceChange, change_between, runs_change, state_of
 from kubesim.standins.cloneset_plan import (
@@ -21,11 +22,8 @@ from kubesim.standins.cloneset_plan import (
     SPECIFIED_DELETE,
     UPDATING,
     CloneSet,
-    Condition,
-    Container,
     ContainerStatus,
     Pod,
-    PodMeta,
     PodSpec,
     PodStatus,
     ScaleStrategy,

@@ -614,20 +614,16 @@ RECORDED: dict[str, tuple[str, ...]] = {
     ),
     "in place before pods run": (
         """clones cs 1(0) 0/0/0 new 0/0/0 of 0 ->-
-        ? clones cs 1(1) 0/0/0 new 0/0/0 of 2 a>a
-        clones cs 1(1) 2/0/0 new 2/0/0 of 2 a>a
+        ? clones cs 1(1) 0/0/0 new 0/0/0 of 1 a>a
+        clones cs 1(1) 1/0/0 new 1/0/0 of 1 a>a
         revision a #1
-        pod cs a new:PreparingNormal
         pod cs a new:PreparingNormal""",
-        """clones cs 2(1) 2/0/0 new 2/0/0 of 2 a>a
-        ? clones cs 2(2) 2/0/0 new 0/0/0 of 2 a>b
-        clones cs 2(2) 2/0/0 new 1/0/0 of 2 a>b
+        """clones cs 2(1) 1/0/0 new 1/0/0 of 1 a>a
+        ? clones cs 2(2) 1/0/0 new 0/0/0 of 1 a>b
+        clones cs 2(2) 1/0/0 new 1/0/0 of 1 b>b
         revision b #2
         pod cs b new:Updating new:Normal""",
-        """clones cs 2(2) 2/1/1 new 1/1/1 of 2 a>b
-        ? clones cs 2(2) 2/1/1 new 2/1/1 of 2 b>b
-        clones cs 2(2) 2/2/2 new 2/2/2 of 2 b>b
-        pod cs b new:Updating new:Normal ready:Normal
+        """clones cs 2(2) 1/1/1 new 1/1/1 of 1 b>b
         pod cs b ready:Normal""",
     ),
     "taken back midway": (
