@@ -264,6 +264,7 @@ SECONDS: dict[tuple[str, bool], float] = {
     ("tests/kubeloop/test_durations.py", False): 1.0,
     ("tests/kubeloop/test_garbage.py", False): 1.0,
     ("tests/kubeloop/test_sweep.py", False): 5.0,
+    ("tests/kubesim/controllers/test_clone_traces.py", False): 7.0,
     ("tests/kubesim/controllers/test_deployment_traces.py", False): 3.0,
     ("tests/kubesim/controllers/test_namespaces.py", True): 18.0,
     ("tests/kubesim/controllers/test_recorded_traces.py", False): 8.0,
