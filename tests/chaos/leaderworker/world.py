@@ -176,8 +176,8 @@ class GroupedWorld(World):
         assert await self.until(lambda: not self.left(), 300.0), self.left()
 
     async def insist(self, ask: Callable[[], Coroutine[Any, Any, int]]) -> None:
-        """Until it is answered well: nobody may be there to review it."""
-        while await ask() not in (200, 201, 409):  # noqa: ASYNC110  it has no event
+        """Until it is answered well: nobody may be there to review it. What goes meanwhile is made when it is gone."""
+        while await ask() not in (200, 201, 404, 409):  # noqa: ASYNC110  it has no event
             await asyncio.sleep(1)
 
     async def create_set(self, plan: SetPlan) -> int:
