@@ -169,6 +169,7 @@ class World:
             self.cluster.inside("kubelet"),
             ready_after=self.setting.ready_after,
             gone_after=self.setting.gone_after,
+            nodes=self.setting.nodes,
         )
 
     def start(self) -> None:

@@ -29,6 +29,7 @@ class Setting(Struct, frozen=True):
     operators: int = 1
     ready_after: float = 1.0
     gone_after: float = 0.1
+    nodes: int = 3
     strict: bool = False
     """Nobody but operators disturbs pods, so that they are judged by the truth alone as well."""
     feature_gates: tuple[str, ...] = ()

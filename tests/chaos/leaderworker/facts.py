@@ -18,6 +18,9 @@ PAUSED, TEARDOWN = f"{OURS}paused", f"{OURS}teardown"
 BACK_OFF, MOST_RESTARTS = f"{OURS}recreate-back-off", f"{OURS}max-group-restarts"
 HISTORY = f"{OURS}revision-history-limit"
 AFTER_START = f"{PREFIX}experimental-recreate-group-after-start"
+GROUP_KEY, EXCLUSIVE = f"{PREFIX}group-key", f"{PREFIX}exclusive-topology"
+NODE_EACH = {EXCLUSIVE: "kubernetes.io/hostname", f"{OURS}exclusive-scope": "LeaderWorkerSet"}
+"""Of a set whose groups each have a node that no other group of the set is on."""
 NO_RESTART = ("None", "Default")
 
 

@@ -21,6 +21,9 @@ from kubesim.store.versions import Tree
 from tests.chaos.doing import doing
 from tests.chaos.judge import Asked, Judge
 from tests.chaos.leaderworker.facts import (
+    EXCLUSIVE,
+    GROUP_KEY,
+    NAME,
     NO_RESTART,
     PAUSED,
     TEARDOWN,
@@ -178,6 +181,8 @@ class SetReferee(Judge):
         self.record.put(plural, entry.name, None if is_gone else tree)
         if is_gone:
             return
+        if plural == "pods" and tree["spec"].get("nodeName") and not (entry.old or tree)["spec"].get("nodeName"):
+            self._check_company(entry, tree)
         uid = self.record.set_of(tree)
         excused = entry.user == OTHERS or uid in self.lost or uid in self.edited
         if plural in ("pods", "statefulsets") and uid and not is_going(tree) and not excused:
@@ -198,6 +203,19 @@ class SetReferee(Judge):
         numbers = f"{entry.name} {partition_of(tree)}/{tree['spec']['replicas']}"
         if not self.numbers or self.numbers[-1] != numbers:
             self.numbers.append(numbers)
+
+    def _check_company(self, entry: Entry, pod: Tree) -> None:
+        """Step 4 of 3.7: a pod that comes to a node is not beside another group of a set with a node for each."""
+        if EXCLUSIVE not in (pod["metadata"].get("annotations") or {}):
+            return
+        node, name = pod["spec"]["nodeName"], label(pod, NAME)
+        beside = {
+            label(each, GROUP_KEY): each["metadata"]["name"]
+            for each in self.record.objects["pods"].values()
+            if each["spec"].get("nodeName") == node and label(each, NAME) == name and label(each, GROUP_KEY)
+        }
+        if len(beside) > 1:
+            self.broken("exclusive", f"{entry.name} came to {node}, which has {sorted(beside.values())}")
 
     # The budget (S1), and what must have been so once.
 

@@ -14,6 +14,7 @@ from fairlead.contracts.leaderworker.decide import (
     groups,
     living_group,
     planner,
+    pod_admission,
     restart,
     revision_writes,
     revisions,
@@ -32,6 +33,10 @@ from kubeloop.objects.meta import Ref
 from kubeloop.request import Request
 
 Take = Callable[[pytest.MonkeyPatch], None]
+
+
+def groups_placed_anywhere(patch: pytest.MonkeyPatch) -> None:
+    patch.setattr(pod_admission, "place_exclusively", lambda *_: None)
 
 
 def surge_reclaimed_unguarded(patch: pytest.MonkeyPatch) -> None:

@@ -23,6 +23,7 @@ from tests.chaos.leaderworker.facts import (
     KEY,
     MOST_RESTARTS,
     NAME,
+    NODE_EACH,
     PAUSED,
     SIZE,
     TEARDOWN,
@@ -459,6 +460,7 @@ def grouped_settings(draw: st.DrawFn) -> GroupedSetting:
         surge=surge,
         policy=draw(st.sampled_from(["RecreateGroupOnPodRestart", "None", "RecreateGroupAfterStart"])),
         network=draw(st.sampled_from(["Shared", "UniquePerReplica"])),
+        annotations=draw(st.sampled_from([{}, NODE_EACH])),
     )
     sets = (first, SetPlan("b", replicas=2, size=2)) if draw(st.booleans()) else (first,)
     return GroupedSetting(

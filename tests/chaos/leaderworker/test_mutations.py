@@ -9,6 +9,7 @@ from msgspec import structs
 
 from tests.chaos.judge import Broken
 from tests.chaos.leaderworker import safeties, stories
+from tests.chaos.leaderworker.facts import NODE_EACH
 from tests.chaos.leaderworker.safeties import Take
 from tests.chaos.leaderworker.stories import Story
 from tests.chaos.leaderworker.world import GroupedSetting, GroupedWorld, SetPlan
@@ -25,6 +26,7 @@ FOUND_AT = {
 
 FOUR = SetPlan("a", replicas=4, size=2)
 ALONE = SetPlan("a", replicas=4, size=1)
+A_NODE_EACH = SetPlan("a", replicas=4, size=2, annotations=NODE_EACH)
 SURGING = SetPlan("a", replicas=4, size=2, unavailable=2, surge=3)
 
 CASES: dict[str, tuple[Take, Story, SetPlan, str]] = {
@@ -115,6 +117,7 @@ CASES: dict[str, tuple[Take, Story, SetPlan, str]] = {
         FOUR,
         "S11",
     ),
+    "groups have a node each": (safeties.groups_placed_anywhere, stories.a_rollout, A_NODE_EACH, "exclusive"),
     "conditions exclude one another": (safeties.conditions_exclude_nothing, stories.a_rollout, FOUR, "S13"),
     "recreations are counted": (safeties.recreations_uncounted, stories.a_group_that_always_fails, FOUR, "6.8"),
     "a pause holds": (safeties.pause_ignored, stories.a_pause, FOUR, "pause"),
@@ -135,6 +138,8 @@ def test_without_the_safety_an_invariant_breaks(case: str, monkeypatch: pytest.M
     seed = FOUND_AT.get(case, 0)
     lag = 0.0 if story is stories.an_edit_as_the_partition_falls else 0.1
     setting = GroupedSetting((), sets=(plan,), seed=seed, latency=lag / 5, lag=lag, leased=True, operators=operators)
+    if plan is A_NODE_EACH:
+        setting = structs.replace(setting, nodes=plan.replicas + 1)  # else there are always nodes that nobody is on
     play_once(story, setting, started(story), of=GroupedWorld)
 
     with pytest.raises(Broken, match=f"^{invariant} broken"):

@@ -79,6 +79,8 @@ class SetPlan(Struct, frozen=True):
 
 class GroupedSetting(Setting, frozen=True):
     sets: tuple[SetPlan, ...] = (SetPlan(),)
+    nodes: int = 24
+    """More than groups at once, those of a surge and of a set before included."""
 
 
 def a_template(image: int, **annotations: str | None) -> Tree:
@@ -263,7 +265,8 @@ class GroupedWorld(World):
 
     async def _heal_set(self, plan: SetPlan) -> None:
         fact = self.judge.record.set_named(plan.name)
-        annotations = {} if fact is None else dict.fromkeys(key for key in fact.annotations)
+        added = () if fact is None else fact.annotations.keys() - plan.annotations.keys()
+        annotations = dict.fromkeys(sorted(added))
         behaviour = {"metadata": {"annotations": dict.fromkeys(MISBEHAVIOUR)}}
         templates: Tree = {"workerTemplate": {**behaviour, "spec": {"restartPolicy": None}}}
         if fact is not None and "leaderTemplate" in fact.content:
