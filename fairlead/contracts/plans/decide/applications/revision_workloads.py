@@ -138,7 +138,8 @@ def unfit(revision: ComponentRevision, gives: str) -> str:
 
 
 def target_of(making: Making) -> Flow[Target | Refused]:
-    """Refused where a configuration runs the component besides: pods of neither side would stay."""
+    """Refused where pods of another component would go, and where a configuration runs the component besides: pods of
+    neither side would stay."""
     wanted = making.instances(making.revision.name)
     sources = making.instances(making.source) if making.source and making.is_paired else ()
     found = yield from read_all((*wanted, *sources))
@@ -146,8 +147,24 @@ def target_of(making: Making) -> Flow[Target | Refused]:
     source = making.instance(making.source, found[len(wanted) :]) if sources else None
     is_other = source is not None and (live is None or source.name != live.name)
     target = Target(making, live, (source,) if source is not None and is_other and _counts(making, source) else ())
-    problem = yield from _beside(target)
+    problem = (yield from _mixed(target)) or (yield from _beside(target))
     return Refused(problem) if problem else target
+
+
+def _mixed(target: Target) -> Flow[str]:
+    """C-3: pods of another component would go, those of the source or what an attempt left in the middle."""
+    making = target.making
+    carried = making.seen.trait.rollout.read_status.carried
+    left = () if carried is None or not making.is_paired else carried.refs
+    named = (each.name for each in left if each.kind == making.resource.kind)
+    found = yield from read_all(Ref(making.resource, making.seen.namespace, each) for each in named)
+    for each in (*target.sources, *found):
+        if each is not None and (other := each.labels.get(COMPONENT, making.component)) != making.component:
+            return (
+                f"the {each.shown} is of the component {other}, and the revision {making.revision.name} of "
+                f"{making.component}: a rollout is of one component, so make another one for {making.component}"
+            )
+    return ""
 
 
 def _counts(making: Making, source: Tree) -> bool:
