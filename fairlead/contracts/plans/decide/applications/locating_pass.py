@@ -26,7 +26,7 @@ from fairlead.contracts.plans.decide.turns import Pass, Turn, fails, waits
 from fairlead.contracts.plans.decide.why import Why
 from fairlead.contracts.plans.decide.workloads.answers import Fail, Retry
 from fairlead.contracts.plans.decide.writes import status_write
-from fairlead.contracts.plans.kinds import LOCATING, SUCCEEDED, Json, RolloutStatus
+from fairlead.contracts.plans.kinds import LOCATING, SUCCEEDED, Json, RolloutStatus, WorkloadReference
 from fairlead.core.act import AnyWrite
 from fairlead.core.ask import Bad, Need
 from fairlead.core.decision import Decision, Move, Outcome
@@ -96,7 +96,7 @@ class _Around(Struct, frozen=True):
             case Refused(text):
                 return _refused(given, text)
             case Found(target, sources):
-                if is_located(given.status) and (given.status.carried or sources == given.status.last_source_ref):
+                if _goes_on(given.status, target, sources):
                     return None  # those of an attempt that begins again stay what they were
                 status = replace(given.status, last_target_ref=target, last_source_ref=sources)
                 return _stored(given, status, locator.recorded())
@@ -114,6 +114,13 @@ class _Around(Struct, frozen=True):
         if given.status.rolling_state == SUCCEEDED or not given.status.target_generation:
             return ()
         return known(self.locator.closed(given, turn), self.seen.answers)
+
+
+def _goes_on(status: RolloutStatus, target: WorkloadReference, sources: tuple[WorkloadReference, ...]) -> bool:
+    """Whether an attempt begins again with its own workloads; another component may have been chosen meanwhile."""
+    last = status.last_target_ref
+    is_same = is_located(status) and last is not None and target.names_same(last)
+    return is_same and (status.carried is not None or sources == status.last_source_ref)
 
 
 def _waits(given: Pass, text: str) -> Turn:

@@ -45,3 +45,14 @@ def test_an_app_rollout_that_is_turned_to_another_component_in_the_middle_leaves
     world.play()
 
     assert (snapshots.state(world), sizes(world)) == ("rolloutSucceed", {"web-v1": 0, "web-v2": 3})
+
+
+def test_an_app_rollout_that_is_done_scales_the_component_that_it_names_now() -> None:
+    world = World()
+    snapshots.revised(world, *both(1))
+    snapshots.rolled(world, "shop-v1", plan={"targetSize": 1}, componentList=["web"])
+    world.play()
+    snapshots.rolled(world, "shop-v1", plan={"targetSize": 2}, componentList=["db"])
+    world.play()
+
+    assert (snapshots.state(world), sizes(world)) == ("rolloutSucceed", {"db-v1": 2, "web-v1": 1})
