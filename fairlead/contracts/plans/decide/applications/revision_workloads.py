@@ -228,7 +228,10 @@ def _emitted(target: Target) -> tuple[AnyWrite, ...] | Pending | Refused:
         return (created(making.resource, making.seen.namespace, body, Does.APPLY_OBJECT, scope=scope),)
     if live.is_leaving:
         return Pending(f"waiting for the {live.shown} to be gone: it is being deleted")
-    if claimant(live.owners) is not None:
+    if (holder := claimant(live.owners)) is not None:
+        is_stale = live.labels.get(COMPONENT_REVISION) != making.revision.name and holder.get("uid") != scope
+        if is_stale and not making.is_paired:
+            return Refused(f"the {live.shown} has a controller owner {holder.get('kind')} {holder.get('name')}")
         return ()  # verification says whose it is
     if live.labels.get(COMPONENT) != making.component:
         return Refused(

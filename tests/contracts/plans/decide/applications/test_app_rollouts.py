@@ -218,6 +218,30 @@ def test_what_is_updated_in_place_is_frozen_rolled_and_taken_back() -> None:
     assert world.get(CLONE_SETS, "web")["spec"]["template"] == before["spec"]["template"]
 
 
+def test_what_another_rollout_holds_in_place_is_never_taken_for_the_target() -> None:
+    """Otherwise `s` would verify, and roll, what `r` left there when it was aborted."""
+    world = running(kind="clonesetservice")
+    revised(world, component("web:3", kind="clonesetservice"))
+    rolled(world, "shop-v2", "shop-v1", plan={**PLAN, "batchPartition": 0})
+    until(world, "rollingInBatches", "batchReady")
+    spec = {"targetAppRevisionName": "shop-v3", "sourceAppRevisionName": "shop-v2", "rolloutPlan": PLAN}
+    world.apply(APP_ROLLOUTS, "s", spec)
+    for _ in range(12):
+        world.run(COMPONENTS, "web")
+        world.run(APP_ROLLOUTS, "s")
+        if world.status(APP_ROLLOUTS, "s").get("rollingState", "") not in ("", "locatingTargetApp"):
+            break
+    world.apply(APP_ROLLOUTS, "r", annotations={"fairlead.dev/rollout-action": "abort@2026-03-01T12:00:00Z"})
+    for _ in range(4):
+        world.run(APP_ROLLOUTS, "r")
+    world.play()
+
+    assert world.get(CLONE_SETS, "web")["metadata"]["labels"]["app.oam.dev/revision"] == "web-v2"
+    assert world.status(APP_ROLLOUTS, "s")["rollingState"] == "rolloutFailed"
+    said = world.condition(APP_ROLLOUTS, "s", "TargetAppLocating")[1]
+    assert said == "the CloneSet web has a controller owner AppRollout r"
+
+
 def test_what_an_application_runs_by_itself_is_where_a_rollout_comes_from() -> None:
     """`shop` makes its Deployment `web` until it is kept as revisions only; the pods go to `web-v2` from there."""
     world = World()
