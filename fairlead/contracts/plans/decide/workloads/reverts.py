@@ -108,16 +108,30 @@ def _resized(attempt: Attempt, now: datetime, terms: Terms) -> Step | Incomplete
     for each, size in wanted:
         if each.size != size and (barred := _barred(attempt, each)) is not None:
             return barred
-    first, then = (shrinking, growing) if terms.decreases else (growing, shrinking)
+    lost = None if terms.is_scale or not shrinking else _lost(attempt)
+    decreases = terms.decreases and lost is None
+    first, then = (shrinking, growing) if decreases else (growing, shrinking)
     if changes := tuple(_written(attempt, first)):
-        return Writes(changes, takes=terms.decreases)
-    waits = None if terms.decreases or not shrinking else _not_ready(growing)
+        return Writes(changes, takes=decreases)
+    waits = None if decreases or not shrinking else _not_ready(growing)
     if waits is not None and now >= terms.since + PATIENCE:
         return Incomplete(f"incomplete: {waits.text}")
     if waits is not None:
         return waits
+    if lost is not None:
+        return lost
     changes = tuple(_written(attempt, then))
-    return Writes(changes, takes=not terms.decreases) if changes else Done()
+    return Writes(changes, takes=not decreases) if changes else Done()
+
+
+def _lost(attempt: Attempt) -> Incomplete | None:
+    """A source that had pods and is not there: none would take the place of the new ones."""
+    before = {each.ref.name: each.original_replicas for each in attempt.status.sources}
+    for each in attempt.sources:
+        if each.live is None and before.get(each.reference.name, 0) > 0:
+            gone, stays = (f"the {one.kind} {one.name}" for one in (each.reference, attempt.target_ref))
+            return Incomplete(f"incomplete: {gone} is not there, so the pods of {stays} stay")
+    return None
 
 
 def target_share(attempt: Attempt, style: Style) -> int | None:

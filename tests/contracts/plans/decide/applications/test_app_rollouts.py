@@ -166,6 +166,22 @@ def test_deleted_with_a_revert_it_goes_back(place: str) -> None:
     assert sizes(world) == {"web-v1": 3, "web-v2": 0}
 
 
+@pytest.mark.parametrize("strategy", ["IncreaseFirst", "DecreaseFirst"])
+def test_the_new_pods_stay_where_the_old_ones_cannot_come_back(strategy: str) -> None:
+    """Somebody deleted the source: without its Deployment no pods would be left at all."""
+    world = running()
+    gated(world, revertOnDelete=True, rolloutStrategy=strategy)
+    del world.objects[DEPLOYMENTS, "web-v1"]
+    world.delete(APP_ROLLOUTS, "r")
+    world.play()
+
+    assert not world.has(APP_ROLLOUTS, "r")
+    assert sizes(world) == {"web-v2": 1}
+    (said,) = (each for each in world.told if each.reason == "Rollout Reverted")
+    assert said.warning
+    assert said.text == "incomplete: the Deployment web-v1 is not there, so the pods of the Deployment web-v2 stay"
+
+
 def test_deleted_without_a_revert_everything_stays_as_it_is() -> None:
     world = running()
     gated(world)
