@@ -15,6 +15,8 @@ from fairlead.contracts.plans.kinds import (
     FAILING,
     ROLLOUT_TRAITS,
     ROLLOUTS,
+    STATE_CONDITIONS,
+    SUCCEEDED,
     TERMINAL,
     VERIFYING,
     Json,
@@ -45,14 +47,12 @@ class Rollouts(Struct, frozen=True):
     def bringing(self, component: str, reference: WorkloadReference) -> Tree | None:
         """C-7: the Rollout or AppRollout that has made a workload of the component, of the kind of this reference.
 
-        One that failed its verification has given none of it pods.
+        One that failed its verification has given none of it pods. Of several the one at work, else the last that
+        succeeded: it has taken the pods of those before.
         """
-        for each in self.found:
-            if each.resource in _MAKING and not each.is_leaving and not _has_rolled_nothing(each):
-                target = made_by(each)
-                if (target.group, target.kind) == (reference.group, reference.kind) and _is_of(target, component):
-                    return each
-        return None
+        making = (each for each in self.found if each.resource in _MAKING and not each.is_leaving)
+        found = [each for each in making if not _has_rolled_nothing(each) and _makes(each, component, reference)]
+        return max(found, key=lambda each: (not has_ended(each), _succeeded_at(each)), default=None)
 
     def at_work_on(self, reference: WorkloadReference) -> bool:
         """Whether an ApplicationDeployment that is past its verification rolls the workload."""
@@ -75,6 +75,20 @@ def has_ended(rollout: Tree) -> bool:
 def _has_rolled_nothing(rollout: Tree) -> bool:
     has_failed = has_ended(rollout) and at(rollout.tree, "status.rollingState") == FAILED
     return has_failed and not at(rollout.tree, "status.targetGeneration")
+
+
+def _makes(rollout: Tree, component: str, reference: WorkloadReference) -> bool:
+    target = made_by(rollout)
+    return (target.group, target.kind) == (reference.group, reference.kind) and _is_of(target, component)
+
+
+def _succeeded_at(rollout: Tree) -> str:
+    """Times as they are stored follow one another as texts; empty where it has not."""
+    if at(rollout.tree, "status.rollingState") != SUCCEEDED:
+        return ""
+    kind = STATE_CONDITIONS[SUCCEEDED]
+    said = (mapping(each) for each in _entries(at(rollout.tree, "status.conditions")))
+    return next((str(each.get("lastTransitionTime") or "") for each in said if each.get("type") == kind), "")
 
 
 def made_by(rollout: Tree) -> WorkloadReference:

@@ -276,6 +276,30 @@ def test_what_an_application_runs_by_itself_is_where_a_rollout_comes_from() -> N
     assert min(seen) == 2
 
 
+def test_of_several_rollouts_of_a_component_the_last_one_says_where_its_pods_are() -> None:
+    """`r` brought `web-v1`, and `s` took its pods to `web-v2`, which the Application goes on with."""
+    world = running()
+    spec = {"targetAppRevisionName": "shop-v2", "sourceAppRevisionName": "shop-v1", "rolloutPlan": PLAN}
+    world.apply(APP_ROLLOUTS, "s", spec)
+    world.play()
+    world.apply(APPLICATIONS, "shop", annotations={})
+    world.play()
+
+    (configuration,) = world.names(CONFIGURATIONS)
+    (recorded,) = world.status(CONFIGURATIONS, configuration)["workloads"]
+    assert recorded["workloadRef"]["name"] == "web-v2"
+
+    for each in ("r", "s"):
+        world.delete(APP_ROLLOUTS, each)
+        world.play()
+    world.apply(APPLICATIONS, "shop", an_application(component("web:3")))
+    world.play()
+
+    assert sizes(world) == {"web-v1": 0, "web-v2": 3}
+    template = world.get(DEPLOYMENTS, "web-v2")["spec"]["template"]
+    assert template["spec"]["containers"][0]["image"] == "web:3"
+
+
 CART = component("web:1", name="web")
 
 
