@@ -20,9 +20,10 @@ OTHER_PODS = "affinity rules"
 """Words of the scheduler wherever it is for the sake of other pods that a node is none."""
 
 
-def is_excluded(trouble: PodTrouble) -> bool:
-    """Whether no node is found for the sake of other pods."""
-    return trouble.reason == UNSCHEDULABLE and OTHER_PODS in trouble.detail
+def is_excluded(pod: Pod, trouble: PodTrouble) -> bool:
+    """Whether no node is found for the sake of other pods; what is shown of the scheduler's words may be cut off."""
+    said = (each.message for each in pod.status.conditions if each.type == "PodScheduled")
+    return trouble.reason == UNSCHEDULABLE and any(OTHER_PODS in each for each in said)
 
 
 def needs_of(pod: Pod, trouble: PodTrouble) -> str:
@@ -30,7 +31,7 @@ def needs_of(pod: Pod, trouble: PodTrouble) -> str:
     needs = [
         f"its {what} needs nodes of one {topology} that no other {what}{_of_the_set(pod)} uses"
         for what, topology in _topologies(pod)
-        if is_excluded(trouble)
+        if is_excluded(pod, trouble)
     ]
     return f": {', and '.join(needs)}" if needs else ""
 
@@ -38,7 +39,7 @@ def needs_of(pod: Pod, trouble: PodTrouble) -> str:
 def room_for(shown: Shown, index: int, pod: Pod, trouble: PodTrouble) -> tuple[str, ...]:
     """What would let the pod be placed."""
     topologies = sorted({topology for _, topology in _topologies(pod)})
-    if not topologies or not is_excluded(trouble):
+    if not topologies or not is_excluded(pod, trouble):
         return ()
     given = shown.seen.set.metadata
     more = f"give it nodes of a further {' and '.join(topologies)}, or take some from others"

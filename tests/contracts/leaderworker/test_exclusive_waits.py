@@ -82,6 +82,18 @@ def test_one_sentence_says_what_the_scheduler_says_and_what_is_needed(
     assert block.advice[-1] == "kubectl -n default describe pod a-2"
 
 
+def test_what_is_needed_is_said_where_the_scheduler_says_more_than_is_shown() -> None:
+    """On a large cluster its sentence names many other reasons first."""
+    others = ", ".join(f"{count} node(s) had untolerated taint {{example.com/pool-{count}: }}" for count in range(1, 6))
+    leader, _, _ = a_group(2, NEW_KEY, ready=False)
+    says = f"0/120 nodes are available: {others}, 99 node(s) didn't match pod anti-affinity rules."
+
+    (block,) = waits_for(without_a_node(leader, says, {EXCLUSIVE_TOPOLOGY: "rack"}))
+
+    assert block.text.endswith(f": {GROUP}")
+    assert block.advice[0].startswith("give it nodes of a further rack")
+
+
 def test_a_group_that_the_surge_has_made_may_do_without() -> None:
     leader, _, _ = a_group(2, NEW_KEY, ready=False)
     leader = without_a_node(leader, APART, {EXCLUSIVE_TOPOLOGY: "rack"})
