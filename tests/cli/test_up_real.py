@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import re
 import signal
 import subprocess
@@ -10,8 +11,12 @@ from pathlib import Path
 
 import pytest
 
+from fairlead.cli.embedded import real_host
 from fairlead.cli.main import main
 from fairlead.plane.build import PROGRAMS
+from fairlead.plane.launch import Plane
+from kubeloop.errors import TransportError
+from kubesim.hosting import Unhostable
 from tests.cli.ups import FAIRLEAD, Kubectl, finished, real_environment, started
 from tests.plane.processes import alive, until
 
@@ -120,6 +125,39 @@ def test_a_program_of_the_control_plane_that_ends_is_told_in_one_sentence(tmp_pa
 
         assert told == "fairlead: the cluster cannot go on: etcd ended with code -9: start anew\n"
         assert up.returncode == 1
+
+
+class Lost(Plane):
+    """A control plane of which this is told."""
+
+    def __init__(self, told: str) -> None:
+        self.told = told
+
+    def lost(self) -> str:
+        return self.told
+
+
+@pytest.mark.parametrize(
+    ("told", "raised"),
+    [
+        ("etcd ended with code -9: start anew", "the cluster cannot go on: etcd ended with code -9: start anew"),
+        ("", "connection refused"),
+    ],
+)
+def test_a_request_that_fails_with_the_control_plane_is_told_as_its_end(
+    told: str, raised: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A demo, or files that are applied, ask the API server before anybody has looked whether it is still there."""
+    monkeypatch.setattr(real_host, "CHECK_EVERY", 0.0)
+
+    async def scenario() -> None:
+        async with real_host.explained(Lost(told)):
+            raise TransportError("connection refused")
+
+    with pytest.raises(Unhostable if told else TransportError) as caught:
+        asyncio.run(scenario())
+
+    assert str(caught.value) == raised
 
 
 @pytest.mark.parametrize(

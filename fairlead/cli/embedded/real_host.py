@@ -18,7 +18,7 @@ from fairlead.cli.embedded.stand_ins import stand_in
 from fairlead.plane.build import Unavailable
 from fairlead.plane.launch import Plane, PortTaken
 from kubeloop.client import Client
-from kubeloop.errors import NotFound
+from kubeloop.errors import KubeError, NotFound
 from kubeloop.http_transport import HttpTransport
 from kubeloop.objects.meta import Ref, Resource
 from kubeloop.request import get
@@ -51,7 +51,7 @@ async def running(place: HostFiles) -> AsyncIterator[Client]:
         client = Client(transport)
         with writing(host.kubeconfig, KUBECONFIG_OPTION):
             write_kubeconfig(host, plane.url, plane.ca, config.token)
-        async with asyncio.TaskGroup() as tasks:
+        async with asyncio.TaskGroup() as tasks, explained(plane):
             started = [tasks.create_task(each) for each in (_watched(plane), nodes_of(client, programs).run())]
             beside = await hosted_operator.neighbours(client, network, is_copy=False)
             started += [tasks.create_task(each) for each in beside]
@@ -84,6 +84,18 @@ async def _started(port: int) -> AsyncIterator[Plane]:
         yield plane
     finally:
         await plane.__aexit__(None, None, None)
+
+
+@asynccontextmanager
+async def explained(plane: Plane) -> AsyncIterator[None]:
+    """What fails because a program of the control plane has ended is told as that, and not as a request that failed."""
+    try:
+        yield
+    except KubeError as error:
+        await asyncio.sleep(CHECK_EVERY)  # the guard may hear of it later than whoever asks the API server
+        if lost := plane.lost():
+            raise Unhostable(f"the cluster cannot go on: {lost}") from error
+        raise
 
 
 async def _watched(plane: Plane) -> None:
