@@ -12,13 +12,14 @@ from typing import Any
 import msgspec
 
 from fairlead.cli.commands import uninstall
-from fairlead.cli.removal import NAME_LABEL
+from fairlead.cli.removal import NAME_LABEL, held_definitions, let_go
 from fairlead.contracts import contract
+from fairlead.engine.letting_go import Leaving
 from kubeloop.objects.core import SERVICES
 from kubeloop.objects.meta import Resource
 from kubeloop.request import Request, create, path_of
 from tests.e2e.api_commands import Ran, api
-from tests.e2e.clusters import NAMESPACES, Site, everywhere
+from tests.e2e.clusters import CUSTOM_RESOURCES, NAMESPACES, Site, everywhere
 from tests.e2e.replicated_operator import SERVICE, Replicas
 from tests.e2e.test_apiversions_attaching import NOBODY, conversion, unserve, written
 from tests.e2e.widgets import Widgets, widgets
@@ -147,3 +148,34 @@ async def test_definitions_can_be_let_go_of_alone_for_whoever_removes_the_rest_h
     assert (refused.code, detached.code) == (4, 0)
     assert conversion(await kind.live_definition()) == NOBODY
     assert await site.get(DEPLOYMENTS, "fairlead") is not None
+
+
+def converted_by(namespace: str) -> dict[str, Any]:
+    config = {"service": {"namespace": namespace, "name": SERVICE}}
+    return {"strategy": "Webhook", "webhook": {"clientConfig": config, "conversionReviewVersions": ["v1"]}}
+
+
+@everywhere(controllers=False, on=("sim",))
+async def test_a_definition_that_another_installation_has_taken_over_meanwhile_stays_its_own(site: Site) -> None:
+    """It is let go of once more when the operator has ended, and that takes a while."""
+    kind, theirs = widgets(site), converted_by("elsewhere")
+    await kind.define("v2", storage="v2")
+    path = path_of(CUSTOM_RESOURCES, name=kind.name)
+
+    async def convert(by: dict[str, Any]) -> None:
+        body = msgspec.json.encode({"spec": {"conversion": by}})
+        await site.client.call(Request("PATCH", path, body=body, content_type=MERGE))
+
+    await convert(converted_by(site.namespace))
+    leaving = Leaving(namespace=site.namespace, services=(SERVICE,))
+    held = await held_definitions(site.client, leaving)
+    await let_go(site.client, leaving, held)
+    released = conversion(await kind.live_definition())
+    await convert(theirs)
+
+    await let_go(site.client, leaving, held)
+
+    assert [each.name for each in held] == [kind.name]
+    assert released == NOBODY
+    found = conversion(await kind.live_definition())
+    assert found["webhook"]["clientConfig"]["service"]["namespace"] == "elsewhere"

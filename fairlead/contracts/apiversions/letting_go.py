@@ -44,7 +44,7 @@ async def release(client: Client, leaving: Leaving, held: Sequence[Held]) -> Non
     for each in held:
         if not each.obstacles:
             await attach_map.remove(client, leaving.namespace, each.name, dry_run=False)
-            await _detach(client, each.name, union=leaving.union)
+            await _detach(client, each.name, leaving)
 
 
 def _names(definition: Tree, leaving: Leaving) -> bool:
@@ -71,13 +71,14 @@ async def _held(client: Client, leaving: Leaving, definition: Tree) -> Held:
     return Held(name, tuple(found), failing, notes)
 
 
-async def _detach(client: Client, name: str, *, union: bool) -> None:
+async def _detach(client: Client, name: str, leaving: Leaving) -> None:
+    """Unless it names somebody else by now, such as another installation that has taken it over."""
     for _ in range(MOST_TRIES):
         try:
             asked = get(Ref(DEFINITIONS, "", name))
             definition = definition_in((await client.call(asked)).body, asked.doing)
-            needs_union = union and bool(blockers(definition))
-            if not is_webhook(definition) or blockers(united(definition)[0] if needs_union else definition):
+            needs_union = leaving.union and bool(blockers(definition))
+            if not _names(definition, leaving) or blockers(united(definition)[0] if needs_union else definition):
                 return
             await client.call(request_for(detach_patch(definition, union=needs_union)[0]))
         except NotFound:
