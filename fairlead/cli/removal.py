@@ -11,7 +11,7 @@ import asyncio
 from collections.abc import Iterator, Sequence
 from datetime import timedelta
 
-from msgspec import Struct
+from msgspec import Struct, structs
 
 from fairlead.cli.cluster_roles import BINDINGS, CLUSTER_ROLES, unlabelled
 from fairlead.cli.deletion_marks import unmark
@@ -23,7 +23,7 @@ from kubeloop import clock
 from kubeloop.client import Client
 from kubeloop.errors import KubeError, NotFound
 from kubeloop.objects.apps import DEPLOYMENTS
-from kubeloop.objects.core import LEASES, SECRETS
+from kubeloop.objects.core import LEASES, SECRETS, SERVICES
 from kubeloop.objects.meta import Meta, Ref, Resource
 from kubeloop.request import MERGE_PATCH, delete, patch
 
@@ -40,7 +40,7 @@ WEBHOOKS = (
 INSIDE = (
     DEPLOYMENTS,
     Resource("policy", "v1", "poddisruptionbudgets", "PodDisruptionBudget"),
-    Resource("", "v1", "services", "Service"),
+    SERVICES,
     Resource("networking.k8s.io", "v1", "networkpolicies", "NetworkPolicy"),
     Resource(_MONITORING, "v1", "servicemonitors", "ServiceMonitor"),
     Resource(_MONITORING, "v1", "podmonitors", "PodMonitor"),
@@ -129,18 +129,23 @@ async def find(client: Client, part: str, namespace: str, *, kinds: bool) -> tup
     return tuple(found)
 
 
-def leaving(part: str, namespace: str, items: Sequence[Item] | None, *, union: bool) -> Leaving:
+async def leaving(client: Client, part: str, namespace: str, items: Sequence[Item] | None, *, union: bool) -> Leaving:
     """The installation of the part with these objects; None: it stays, and only lets go of definitions."""
     gone = contract(part)
-    services = None if items is None else tuple(each.ref.name for each in items if each.ref.resource.kind == "Service")
     own = frozenset(name for name, _ in _definitions(gone)) if gone.registers else frozenset()
-    return Leaving(namespace=namespace, services=services, own=own, attached=gone.letting_go is not None, union=union)
+    made = Leaving(namespace=namespace, services=None, own=own, attached=gone.letting_go is not None, union=union)
+    if items is None:
+        return made
+    services = tuple(each.ref.name for each in items if each.ref.resource == SERVICES)
+    there = (await client.list(SERVICES, _Wire, namespace=namespace)).items
+    stay = frozenset(each.metadata.name for each in there) - {*services}
+    return structs.replace(made, services=services, stay=stay)
 
 
 async def held_definitions(client: Client, gone: Leaving) -> tuple[Held, ...]:
-    """Definitions that name a Service which is to go, or that the operator of the namespace has written."""
+    """Definitions that name a Service which is to go or is gone, or that the operator of the namespace has written."""
     found: list[Held] = []
-    if gone.services is None or gone.services:
+    if gone.services is None or gone.services or gone.own or gone.attached:
         for room in _letting_go():
             found += await room.find(client, gone)
     return tuple(found)

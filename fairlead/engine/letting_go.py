@@ -15,6 +15,8 @@ class Leaving(Struct, frozen=True, kw_only=True):
     namespace: str
     services: tuple[str, ...] | None
     """Its Services that go; None: none does, and what its operator has written is meant."""
+    stay: frozenset[str] = frozenset()
+    """Services of the namespace that stay; what the operator has written and names another is left over."""
     own: frozenset[str] = frozenset()
     """Definitions that its operator registers, and so writes again for as long as it runs."""
     attached: bool = True

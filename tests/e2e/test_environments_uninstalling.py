@@ -250,6 +250,26 @@ async def test_all_of_an_installation_of_environments_is_found_and_removed(site:
         await site.client.call(delete(ref_of(one)))
 
 
+@pytest.mark.parametrize("is_there", [False, True], ids=["gone", "of somebody else"])
+@everywhere(controllers=False, on=("sim",))
+async def test_a_removal_that_was_cut_short_is_finished_by_the_next(site: Site, is_there: bool) -> None:
+    """The Service was gone before its operator was, which put its conversion back."""
+    kinds = contract(PART).kinds
+    assert kinds is not None
+    made = next(each for each in kinds.get()() if each["metadata"]["name"] == DEFINITION)
+    config = {"service": {"namespace": site.namespace, "name": SERVICE}}
+    webhook = {"clientConfig": config, "conversionReviewVersions": ["v1"]}
+    spec = {**made["spec"], "conversion": {"strategy": "Webhook", "webhook": webhook}}
+    await define(site, {**made, "spec": spec})
+    if is_there:
+        await site.create(SERVICES, {"metadata": {"name": SERVICE}, "spec": {"ports": [{"port": 8001}]}})
+
+    ran = await uninstalled(site, "--union", part=PART)
+
+    assert ran.code == 0, ran.err
+    assert (conversion(await definition(site)) == NOBODY) is not is_there
+
+
 def a_role(name: str) -> Tree:
     return {"apiVersion": f"{RBAC}/v1", "kind": "ClusterRole", "metadata": {"name": name}, "rules": []}
 

@@ -63,7 +63,7 @@ async def carried_out(client: Client, namespace: str, arguments: argparse.Namesp
 
     alone: bool = arguments.only_detach
     items = () if alone else await find(client, arguments.part, namespace, kinds=arguments.crds)
-    gone = leaving(arguments.part, namespace, None if alone else items, union=arguments.union)
+    gone = await leaving(client, arguments.part, namespace, None if alone else items, union=arguments.union)
     definitions = await held_definitions(client, gone)
     as_json = arguments.output == "json"
     if not as_json:

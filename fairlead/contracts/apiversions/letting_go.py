@@ -51,11 +51,13 @@ def _names(definition: Tree, leaving: Leaving) -> bool:
     if not is_webhook(definition):
         return False
     service = at(definition, "spec", "conversion", "webhook", "clientConfig", "service")
-    if leaving.services is not None:
-        is_ours = service.get("name") in leaving.services
-    else:
-        is_ours = _name(definition) in leaving.own or (leaving.attached and wrote_conversion(definition, MANAGER))
-    return is_ours and service.get("namespace") == leaving.namespace
+    if service.get("namespace") != leaving.namespace:
+        return False
+    if leaving.services is not None and service.get("name") in leaving.services:
+        return True
+    if leaving.services is not None and service.get("name") in leaving.stay:
+        return False
+    return _name(definition) in leaving.own or (leaving.attached and wrote_conversion(definition, MANAGER))
 
 
 async def _held(client: Client, leaving: Leaving, definition: Tree) -> Held:
