@@ -197,10 +197,15 @@ async def _send(write: AnyWrite, scope: str, effects: Effects) -> tuple[str, str
 
 
 async def _answered(message: Request, write: AnyWrite, ref: Ref, effects: Effects) -> Response:
-    slow, begun = effects.slow, clock.monotonic()
-    seconds = max(effects.timeout, write.min_timeout_seconds, 0.0 if slow is None else slow.seconds(ref))
+    slow, client, seconds = effects.slow, effects.client, max(effects.timeout, write.min_timeout_seconds)
+    if slow is not None:
+        # The own rate limit says nothing about the server, and what waits for it longer rests on older facts.
+        if client.limiter is not None:
+            await client.limiter.take(message, clock.monotonic() + seconds)
+        client, seconds = client.uncounted(), max(seconds, slow.seconds(ref))
+    begun = clock.monotonic()
     try:
-        answer = await effects.client.call(structs.replace(message, timeout=seconds))
+        answer = await client.call(structs.replace(message, timeout=seconds))
     except KubeError as error:
         _learn(slow, ref, error, clock.monotonic() - begun, seconds)
         raise
@@ -212,7 +217,7 @@ def _learn(slow: SlowWrites | None, ref: Ref, error: KubeError | None, took: flo
     if slow is None:
         return
     if error is None or isinstance(error, ApiError):
-        slow.answered(ref, took)
+        slow.answered(ref, took, is_done=error is None)
     elif isinstance(error, TransportError) and took >= allowed:
         slow.given_up(ref, allowed)
 

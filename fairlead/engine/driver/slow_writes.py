@@ -43,11 +43,12 @@ class SlowWrites:
         """A write to the object had no answer within so many seconds."""
         self._allow(_place(ref), 2 * after)
 
-    def answered(self, ref: Ref, after: float) -> None:
-        """Whatever the answer was."""
+    def answered(self, ref: Ref, after: float, *, is_done: bool = True) -> None:
+        """A write that was refused may not have come to what holds others up, so it ends nothing."""
         if after > self._usual / MARGIN:
             self._allow(ref.resource, MARGIN * after)
-        self._allowed.pop(_place(ref), None)
+        if is_done:
+            self._allowed.pop(_place(ref), None)
 
     def _allow(self, what: Ref | Resource, seconds: float) -> None:
         now = clock.monotonic()

@@ -18,11 +18,12 @@ from fairlead.engine.driver.perform import Effects, Round, carry_out, digest, re
 from fairlead.engine.driver.slow_writes import SlowWrites
 from kubeloop import clock
 from kubeloop.client import Client
-from kubeloop.errors import ApiError, Conflict, NotFound, ServerError, TransportError
+from kubeloop.errors import ApiError, Conflict, NotFound, RateLimited, ServerError, TransportError
 from kubeloop.ledger import SETTLE
 from kubeloop.objects.apps import STATEFULSETS, StatefulSet, StatefulSetMeta
 from kubeloop.objects.core import PODS, Pod, PodMeta
 from kubeloop.objects.meta import Ref, Resource
+from kubeloop.rate_limit import Limiter
 from kubeloop.request import Request, Response, Stream
 from kubeloop.store import Store
 from kubeloop.watch import Selection
@@ -357,6 +358,49 @@ def test_a_write_that_was_given_up_may_take_longer_the_next_time() -> None:
         return ends
 
     assert run(scenario()) == [4.0, 4.0 + 8.0, 4.0 + 8.0 + 10.0]
+
+
+def test_a_write_that_waits_for_the_own_rate_limit_says_nothing_about_the_server() -> None:
+    """Else a busy operator would let its writes wait for tokens ever longer, on facts that are ever older."""
+
+    async def scenario() -> tuple[float, list[str]]:
+        slow, server = SlowWrites(WRITE_TIMEOUT, 30.0), Server()
+        client = Client(server, timeout=300, limiter=Limiter(0.3, 1))
+        effects = Effects(client, ShownLedger(10), lambda _: None, lambda _: None, WRITE_TIMEOUT, slow=slow)
+        for name in ("a-0", "a-1"):
+            await carry_out((deletion(name),), THIS, effects)
+        return slow.seconds(pod("a-0")), [request.path.rpartition("/")[2] for request in server.requests]
+
+    assert run(scenario()) == (WRITE_TIMEOUT, ["a-0", "a-1"])
+
+
+def test_a_write_that_may_take_longer_waits_no_longer_for_the_own_rate_limit() -> None:
+    async def scenario() -> None:
+        slow = SlowWrites(WRITE_TIMEOUT, 30.0)
+        slow.answered(pod("a-0"), 15.0)
+        client = Client(Server(), timeout=300, limiter=Limiter(0.1, 1))
+        effects = Effects(client, ShownLedger(10), lambda _: None, lambda _: None, WRITE_TIMEOUT, slow=slow)
+        await carry_out((deletion("a-0"),), THIS, effects)
+        with pytest.raises(RateLimited):
+            await carry_out((deletion("a-1"),), THIS, effects)
+
+    run(scenario())
+
+
+def test_a_refusal_leaves_a_write_the_time_that_it_got_when_it_was_given_up() -> None:
+    """A server that refuses at once, being too busy or because of a conflict, has not come to slow admission."""
+
+    async def scenario() -> float:
+        slow = SlowWrites(WRITE_TIMEOUT, 30.0)
+        slow.given_up(pod("a-0"), WRITE_TIMEOUT)
+        server = Server({"/api/v1/namespaces/test/pods/a-0": status(429, "TooManyRequests")})
+        client = Client(server, timeout=300)
+        effects = Effects(client, ShownLedger(10), lambda _: None, lambda _: None, WRITE_TIMEOUT, slow=slow)
+        with pytest.raises(ApiError):
+            await carry_out((deletion("a-0"),), THIS, effects)
+        return slow.seconds(pod("a-0"))
+
+    assert run(scenario()) == 2 * WRITE_TIMEOUT
 
 
 CREATION = Create(does=Does.TERMINATE_POD, resource=PODS, namespace="test", name="p", body=b"{}")
