@@ -37,6 +37,8 @@ somebody has paused the rollout. A Move promises that no write is sent without t
 sent: after each of them the next round must decide the rest. What must not part is one write.
 """
 EXISTS, CONFLICT, DRY_RUN = "exists", "conflict", "dry run"
+ROUNDED = 0.001
+"""Seconds by which a difference of two times may be off."""
 FIRST_PAUSE = 0.05
 """Seconds until a write that the server failed at is sent again, doubling; as long as its facts are fresh."""
 
@@ -218,7 +220,7 @@ def _learn(slow: SlowWrites | None, ref: Ref, error: KubeError | None, took: flo
         return
     if error is None or isinstance(error, ApiError):
         slow.answered(ref, took, is_done=error is None)
-    elif isinstance(error, TransportError) and took >= allowed:
+    elif isinstance(error, TransportError) and took > allowed - ROUNDED:
         slow.given_up(ref, allowed)
 
 

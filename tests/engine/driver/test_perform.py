@@ -360,6 +360,21 @@ def test_a_write_that_was_given_up_may_take_longer_the_next_time() -> None:
     assert run(scenario()) == [4.0, 4.0 + 8.0, 4.0 + 8.0 + 10.0]
 
 
+def test_that_a_write_was_given_up_is_known_at_any_time_of_the_clock() -> None:
+    """0.1 + 4 - 0.1 is less than 4 in floats."""
+
+    async def scenario() -> float:
+        slow = SlowWrites(WRITE_TIMEOUT, 10.0)
+        client = Client(Slow(), timeout=300)
+        effects = Effects(client, ShownLedger(10), lambda _: None, lambda _: None, WRITE_TIMEOUT, slow=slow)
+        await asyncio.sleep(0.1)
+        with pytest.raises(TransportError, match="no answer within"):
+            await carry_out((deletion("a-0"),), THIS, effects)
+        return slow.seconds(pod("a-0"))
+
+    assert run(scenario()) == 2 * WRITE_TIMEOUT
+
+
 def test_a_write_that_waits_for_the_own_rate_limit_says_nothing_about_the_server() -> None:
     """Else a busy operator would let its writes wait for tokens ever longer, on facts that are ever older."""
 
