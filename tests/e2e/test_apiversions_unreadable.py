@@ -23,7 +23,7 @@ from fairlead.plane import programs
 from fairlead.plane.build import Unavailable, find
 from fairlead.plane.launch import Plane
 from kubeloop.client import Client
-from kubeloop.errors import ServerError
+from kubeloop.errors import ServerError, TransportError
 from kubeloop.objects.core import CONFIGMAPS
 from kubeloop.request import Request, Response, Transport, place_of
 from tests.e2e.api_commands import Ran, api
@@ -214,6 +214,36 @@ async def test_each_is_asked_about_and_only_its_name_is_a_yes(site: Site, monkey
     assert ran.out == f"{site.namespace}/w-0: kept\n{site.namespace}/w-1: deleted\n"
     assert "Type its name (w-0) to go on" in ran.err
     assert sorted(await kind.all()) == ["w-0", "w-2"]
+
+
+class Cut(Spoilt):
+    """The answer to a deletion is lost."""
+
+    async def send(self, request: Request) -> Response:
+        answer = await super().send(request)
+        if request.method == "DELETE":
+            raise TransportError("connection reset")
+        return answer
+
+
+@everywhere(controllers=False, on=("sim",))
+async def test_a_deletion_whose_answer_is_lost_is_told_and_audited(site: Site, tmp_path: Path) -> None:
+    """It may have been carried out, and nobody can look; the others follow."""
+    kind = await three(site)
+    client = Client(Cut(site.ground.transport("admin"), kind, "w-0", "w-1"))
+
+    ran = await deleting(client, kind, "w-0", "w-1", "--yes", "--audit", str(tmp_path / "audit"), "-o", "json")
+
+    assert ran.code == codes.OBJECTS_FAILED
+    assert [each["outcome"] for each in json.loads(ran.out)["objects"]] == ["failed", "failed"]
+    lines = [json.loads(each) for each in (tmp_path / "audit").read_text().splitlines()]
+    assert [each["subject"] for each in lines] == [f"{site.namespace}/w-0", f"{site.namespace}/w-1"]
+    assert all("whether it was carried out is not known" in each["outcome"] for each in lines)
+
+
+@pytest.mark.parametrize("cause", [("", "too many errors"), ("/elsewhere/things/one", "x")], ids=["no key", "odd key"])
+def test_a_list_that_fails_and_names_none_of_them_does_not_say_that_all_can_be_read(cause: tuple[str, str]) -> None:
+    assert found_in(ServerError(500, "StorageReadError", "failed", causes=(cause,)), "a.test", "things") is None
 
 
 def test_the_server_s_list_of_them_names_namespaces_and_says_when_it_is_cut() -> None:

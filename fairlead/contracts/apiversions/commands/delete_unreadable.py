@@ -39,7 +39,7 @@ from fairlead.core.audit import Line
 from fairlead.engine.command import Invocation, Precondition, Subcommand, Usage
 from kubeloop import clock
 from kubeloop.client import Client
-from kubeloop.errors import ApiError, Forbidden, NotFound
+from kubeloop.errors import ApiError, Forbidden, NotFound, TransportError
 from kubeloop.objects.meta import Ref, Resource
 from kubeloop.request import JSON, Request, get, list_page, path_to
 
@@ -215,6 +215,8 @@ async def _deleted(
         made = Outcome(each.place, "failed", why)
     except ApiError as error:
         made = Outcome(each.place, "failed", error.message)
+    except TransportError as error:
+        made = Outcome(each.place, "failed", str(error))
     audit(_line(each, made, user))
     return made
 

@@ -40,11 +40,13 @@ class Found(Struct, frozen=True):
 
 
 def found_in(error: ApiError, group: str, plural: str) -> Found | None:
-    """None where the list failed for another reason."""
+    """None where the list failed for another reason, or names none of them."""
     if error.reason != REASON:
         return None
     made = [_object(key, why, f"/{group}/{plural}/") for key, why in error.causes if key]
     objects = tuple(sorted(each for each in made if each is not None))
+    if not objects:
+        return None
     return Found(objects, is_whole=all(key for key, _ in error.causes))
 
 
