@@ -14,7 +14,12 @@ from msgspec import Struct
 from kubeloop.errors import ApiError, Forbidden
 from kubeloop.request import Request, place_of
 
-_LACKS = re.compile(r'cannot (?P<verb>\S+) resource "(?P<resource>[^"]+)" in API group "(?P<group>[^"]*)"')
+_TEXT = r'"(?:[^"\\]|\\.)*"'
+_LACKS = re.compile(
+    rf'\S+(?: {_TEXT})? is forbidden: User {_TEXT} cannot (?P<verb>\S+) resource "(?P<resource>[^"]+)"'
+    r' in API group "(?P<group>[^"]*)"'
+)
+"""In the server's own words, from the beginning: admission by others may quote what somebody else lacks."""
 NAMED = "metadata.name="
 REVIEWS = "authorization.k8s.io"
 """The group in which rights are asked about; that this is refused says nothing more."""
@@ -101,7 +106,7 @@ class MissedRights:
 
 def missed_by(request: Request, message: str) -> Missed | None:
     """What the request lacked; None where it was refused for another reason."""
-    found, place = _LACKS.search(message), _place(request)
+    found, place = _LACKS.match(message), _place(request)
     if found is None or found["group"] == REVIEWS:
         return None
     # An apply of what is not there is refused as its creation.

@@ -11,6 +11,7 @@ from kubeloop.request import MERGE_PATCH, Request, list_page, patch, watch
 from kubeloop.rights import MOST, Missed, MissedRights, Right
 
 MAP = Ref(CONFIGMAPS, "a", "rules")
+LACKED = 'pods "p" is forbidden: User "webhook" cannot list resource "pods" in API group "" in the namespace "a"'
 REVIEWS = Resource("authorization.k8s.io", "v1", "selfsubjectaccessreviews", "SelfSubjectAccessReview", False)
 
 
@@ -36,6 +37,15 @@ def test_a_refusal_names_the_right_and_where_it_was_missed() -> None:
 
     assert found == Missed(Right("patch", "", "configmaps"), "a", "rules")
     assert (found.right.name, found.right.of) == ("patch.configmaps", "configmaps")
+
+
+def test_names_may_have_colons_and_users_quotes() -> None:
+    rights = MissedRights()
+    said = r'roles.rbac "system:a \"b\"" is forbidden: User "o\"u" cannot get resource "roles" in API group "rbac"'
+
+    rights.heard(patching(), Forbidden(403, "Forbidden", said))
+
+    assert [each.right for each in rights.all()] == [Right("get", "rbac", "roles")]
 
 
 def test_a_right_for_a_subresource_has_a_name_without_a_slash() -> None:
@@ -64,10 +74,18 @@ def test_a_watch_of_one_object_is_known_by_its_name() -> None:
     "refusal",
     [
         Forbidden(403, "Forbidden", 'configmaps "rules" is forbidden: policy says no'),
+        Forbidden(403, "Forbidden", f'admission webhook "a.test" denied the request: {LACKED}'),
+        Forbidden(403, "Forbidden", f'configmaps "rules" is forbidden: policy a denied request: {LACKED}'),
         Conflict(409, "Conflict", "somebody wrote"),
         a_refusal("create", "selfsubjectaccessreviews", REVIEWS.group),
     ],
-    ids=["admission", "conflict", "a question about rights"],
+    ids=[
+        "admission",
+        "a webhook that lacks a right",
+        "a policy that quotes one",
+        "conflict",
+        "a question about rights",
+    ],
 )
 def test_other_refusals_say_nothing_about_rights(refusal: ApiError) -> None:
     rights = MissedRights()
