@@ -91,6 +91,10 @@ class MissedRights:
             del self._missed[missed.right]
             self._tell(missed)
 
+    def forget(self) -> None:
+        """Whoever stops to do what needed them hears no more of them; what it goes on with misses them again."""
+        self._missed.clear()
+
     def _miss(self, missed: Missed) -> None:
         if missed in self or (missed.right not in self._missed and len(self._missed) >= MOST):
             return

@@ -158,7 +158,7 @@ def put_together(
         election=election,
         webhooks=_webhooks(parts, outside, limited, notes, log, recording),
         rejoins=options.rejoins,
-        leads=_leads(parts, metrics),
+        leads=_leads(parts, metrics, rights),
         registered=terms.registered,
         leader_tasks=sweeps(options, home, client, log),
         recording=recording,
@@ -196,13 +196,15 @@ def _recording(options: OperatorOptions, log: FilteringBoundLogger) -> RoundReco
     return RoundRecorder(Path(options.record), deciders_of(each.contract for each in options.parts), log)
 
 
-def _leads(parts: Sequence[Part], metrics: Metrics) -> Callable[[bool], None]:
+def _leads(parts: Sequence[Part], metrics: Metrics, rights: MissedRights) -> Callable[[bool], None]:
     names = tuple(part.name for part in parts)
 
     def leads(leading: bool) -> None:
         metrics.lead(names, leading)
         for part in parts:
             part.leads(leading)
+        if not leading:
+            rights.forget()
 
     metrics.lead(names, False)
     return leads
