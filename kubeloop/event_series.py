@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections import defaultdict
 from collections.abc import Iterator
 from datetime import datetime
+from itertools import islice
 
 from msgspec import Struct
 
@@ -95,7 +96,7 @@ class ToldSeries:
                 break
             self._forget(key)
         lost = len(self._unwritten) - MOST_UNWRITTEN
-        for key in list(self._unwritten)[: max(0, lost)]:
+        for key in list(islice(self._unwritten, max(0, lost))):
             self._forget(key)
         return max(0, lost)
 

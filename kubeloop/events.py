@@ -107,6 +107,8 @@ class Recorder:
         self._queue: Queue[EventKey] = Queue(spacing=SPACING)
         self._gathering: dict[_Topic, Gathered] = {}
         """Topics of which an Event was told lately, and what has come since."""
+        self._topics: dict[Ref, dict[_Topic, None]] = {}
+        """The same topics by their object."""
         self._writing = asyncio.Lock()
         self._refused = refused
         self._is_refused = False
@@ -158,6 +160,7 @@ class Recorder:
 
     def _gather(self, topic: _Topic, seconds: float) -> Gathered:
         self._gathering[topic] = gathered = Gathered()
+        self._topics.setdefault(topic.about, {})[topic] = None
         asyncio.get_running_loop().call_later(seconds, self._end_gathering, topic, seconds)
         return gathered
 
@@ -168,9 +171,12 @@ class Recorder:
             self._gather(topic, SPACING if seconds == SPACING else GATHERING_SECONDS)
         else:
             del self._gathering[topic]
+            del self._topics[topic.about][topic]
+            if not self._topics[topic.about]:
+                del self._topics[topic.about]
 
     def _tell_earlier(self, about: Ref) -> None:
-        for topic in [topic for topic in self._gathering if topic.about == about]:
+        for topic in self._topics.get(about, ()):
             self._tell_gathered(topic)
 
     def _tell_gathered(self, topic: _Topic) -> None:
