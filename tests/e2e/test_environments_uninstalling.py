@@ -187,6 +187,19 @@ async def test_an_operator_that_goes_on_elsewhere_is_told_of(scene: Scene) -> No
     await scene.until(lambda: _is_converted(scene.site))
 
 
+@on_clusters(follows=False, on=("sim",))
+async def test_an_operator_is_not_stopped_where_nothing_can_be_let_go_of(scene: Scene) -> None:
+    """It converts on: whoever stops it would have requests fail, and gain nothing."""
+    await installed(scene)
+
+    ran = await uninstalled(scene.site, "--only-detach", "--leave-conversion", part=PART)
+
+    assert ran.code == 0, ran.err
+    assert "Its operator is scaled to 0" not in ran.out
+    assert (await scene.read(DEPLOYMENTS, OPERATOR))["spec"]["replicas"] == 1
+    assert await _is_converted(scene.site)
+
+
 async def _is_converted(site: Site) -> bool:
     return bool(conversion(await definition(site))["strategy"] == "Webhook")
 

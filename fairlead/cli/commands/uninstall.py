@@ -65,12 +65,13 @@ async def carried_out(client: Client, namespace: str, arguments: argparse.Namesp
     items = () if alone else await find(client, arguments.part, namespace, kinds=arguments.crds)
     gone = await leaving(client, arguments.part, namespace, None if alone else items, union=arguments.union)
     definitions = await held_definitions(client, gone)
+    stops = alone and bool(gone.own) and any(not each.obstacles for each in definitions)
     as_json = arguments.output == "json"
     if not as_json:
         if not alone:
             print(shown(items, arguments.part, namespace, kinds=arguments.crds))
         print(shown_definitions(definitions, leave=arguments.leave_conversion), end="")
-        if alone and gone.own and definitions:
+        if stops:
             print("Its operator is scaled to 0 first: it would put its conversion back.")
     blocked = not arguments.leave_conversion and any(each.obstacles for each in definitions)
     unmarked = 0
@@ -81,7 +82,7 @@ async def carried_out(client: Client, namespace: str, arguments: argparse.Namesp
         removal = Removal((), items)
         reason = "nothing was removed: add --yes to remove it"
     else:
-        stopped_first = await stop(client, arguments.part, namespace) if alone and gone.own and definitions else None
+        stopped_first = await stop(client, arguments.part, namespace) if stops else None
         await let_go(client, gone, definitions)
         removal = stopped_first or await remove(client, items)
         # An operator puts back what is its own for as long as it runs.
