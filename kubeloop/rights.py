@@ -74,7 +74,7 @@ class MissedRights:
         return next((each for right, each in self._missed.items() if right.name == name), None)
 
     def subscribe(self, handler: Callable[[Missed], None]) -> None:
-        """Called when a right was missed that was not, or elsewhere; and when one is there again."""
+        """Called when a right was missed that was not, and when one is there again."""
         self._handlers.append(handler)
 
     def heard(self, request: Request, refusal: ApiError | None) -> None:

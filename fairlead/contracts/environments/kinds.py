@@ -19,9 +19,9 @@ GROUP = "materialize.cloud"
 LEASE = "orchestratord"
 """Held by whoever acts on environments, under any name."""
 OWN_LABELS = {"app.kubernetes.io/name": "materialize-operator"}
+"""Of what the operator of environments makes for itself."""
 INSTALLED_FOR = "fairlead.dev/materialize-operator-namespace"
 """Label of what an installation has outside of any namespace: the namespace that it is in."""
-"""Of what the operator of environments makes for itself."""
 MATERIALIZES = Resource(GROUP, "v1alpha2", "materializes", "Materialize")
 """In the version that is stored and reconciled."""
 BALANCERS = Resource(GROUP, "v1alpha1", "balancers", "Balancer")
