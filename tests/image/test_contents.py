@@ -110,7 +110,8 @@ def test_it_runs_as_nobody_special_on_a_root_that_is_read_only(a_container: Cont
 
 @pytest.mark.parametrize("contract", ["zones", "environments"])
 def test_its_user_is_that_of_the_charts(a_container: Container, contract: str) -> None:
-    text = "".join(path.read_text() for path in (CONTRACTS / contract / "install" / "charts").rglob("*.yaml"))
+    charts = CONTRACTS / contract / "install" / "charts"
+    text = "".join(path.read_text() for ending in ("yaml", "tpl") for path in charts.rglob(f"*.{ending}"))
 
     user, group = a_container.image.config["User"].split(":")
     assert set(re.findall(r"runAsUser: (\d+)", text)) == {user}
