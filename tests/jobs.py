@@ -24,6 +24,7 @@ CORES = len(os.sched_getaffinity(0))
 MOST_WAITING = 4
 """However many cores there are: each may have two control planes, of a gigabyte."""
 _LOOK_EVERY = 0.05
+_HELD_BACK = (signal.SIGINT, signal.SIGTERM)
 _GRACE = 30.0
 """Seconds for which a job that is told to stop may clean up: those on a control plane end it."""
 
@@ -52,16 +53,33 @@ def work_off(jobs: Iterable[Job], ended: Callable[[Ended], Iterable[Job]], folde
     `ended` is called with each that ended, in that order. A SIGTERM ends all of them, and then this process.
     """
     queue, running = sorted(jobs, key=_longest_first), list[_Running]()
-    with tempfile.TemporaryDirectory() as outputs, _ending_on_sigterm():
-        try:
-            while queue or running:
-                for job in startable(queue, [each.job for each in running], CORES):
-                    queue.remove(job)
+    with tempfile.TemporaryDirectory() as outputs, _ended_together(running):
+        while queue or running:
+            for job in startable(queue, [each.job for each in running], CORES):
+                queue.remove(job)
+                with _signals_held_back():
                     running.append(_Running(job, folder, Path(outputs)))
-                for each in [each for each in running if each.has_ended()]:
-                    running.remove(each)
-                    queue = sorted((*queue, *ended(each.result())), key=_longest_first)
-                time.sleep(_LOOK_EVERY)
+            for each in [each for each in running if each.has_ended()]:
+                running.remove(each)
+                queue = sorted((*queue, *ended(each.result())), key=_longest_first)
+            time.sleep(_LOOK_EVERY)
+
+
+def show(command: Sequence[str | Path]) -> int:
+    """The exit code of one command, whose output is shown as it comes; it ends as jobs do."""
+    running: list[_Group] = []
+    with _ended_together(running):
+        with _signals_held_back():
+            running.append(_Group(command))
+        return running[0].process.wait()
+
+
+@contextmanager
+def _ended_together(running: Sequence[_Group]) -> Iterator[None]:
+    """However the block is left, by a signal too, what is in that list then ends."""
+    with _leaving_on_sigterm():
+        try:
+            yield
         finally:
             for each in running:
                 each.interrupt()
@@ -70,21 +88,8 @@ def work_off(jobs: Iterable[Job], ended: Callable[[Ended], Iterable[Job]], folde
                 each.end(until)
 
 
-def show(command: Sequence[str | Path]) -> int:
-    """The exit code of one command, whose output is shown as it comes; it ends as jobs do."""
-    with _ending_on_sigterm():
-        group = _Group(command)
-        try:
-            return group.process.wait()
-        except BaseException:
-            group.interrupt()
-            raise
-        finally:
-            group.end(time.monotonic() + _GRACE)
-
-
 @contextmanager
-def _ending_on_sigterm() -> Iterator[None]:
+def _leaving_on_sigterm() -> Iterator[None]:
     """A SIGTERM unwinds the block; the default would leave its processes behind."""
 
     def leave(number: int, _: FrameType | None) -> None:
@@ -95,6 +100,21 @@ def _ending_on_sigterm() -> Iterator[None]:
         yield
     finally:
         signal.signal(signal.SIGTERM, before)
+
+
+@contextmanager
+def _signals_held_back() -> Iterator[None]:
+    """A signal is heard at the end of the block: by one in the middle a process could be started that nobody ends."""
+    before = signal.pthread_sigmask(signal.SIG_BLOCK, _HELD_BACK)
+    try:
+        yield
+    finally:
+        signal.pthread_sigmask(signal.SIG_SETMASK, before)
+
+
+def _hear_signals() -> None:
+    """In a new process, which inherits what is held back."""
+    signal.pthread_sigmask(signal.SIG_UNBLOCK, _HELD_BACK)
 
 
 def _environment() -> dict[str, str]:
@@ -129,7 +149,9 @@ class _Group:
     """A process and all that it starts, unless that has a session of its own, as control planes have."""
 
     def __init__(self, command: Sequence[str | Path], **given: Any) -> None:
-        self.process = subprocess.Popen(command, env=_environment(), start_new_session=True, **given)
+        self.process = subprocess.Popen(
+            command, env=_environment(), start_new_session=True, preexec_fn=_hear_signals, **given
+        )
 
     def interrupt(self) -> None:
         """As by Ctrl-C at a terminal, which every process of a group hears: pytest cleans up, and one within a test."""

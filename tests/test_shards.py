@@ -215,6 +215,30 @@ def test_a_signal_ends_what_jobs_have_started(number: signal.Signals, way: str, 
     assert process.wait() in (128 + number, -number)
 
 
+@pytest.mark.parametrize("way", [SHARD, SHOWN])
+@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT])
+def test_a_signal_ends_a_job_that_is_just_being_started(number: signal.Signals, way: str, tmp_path: Path) -> None:
+    pipe = tmp_path / "pipe"
+    os.mkfifo(pipe)
+    program = f"import time; pipe = open({str(pipe)!r}, 'wb', buffering=0); pipe.write(b'up'); time.sleep(600)"
+    run = (
+        "import os, subprocess, sys; from pathlib import Path; from tests.jobs import Job, show, work_off\n"
+        f"JOB = (sys.executable, '-c', {program!r})\n"
+        "class Signalled(subprocess.Popen):\n"
+        "    def __init__(self, *words, **options):\n"
+        "        super().__init__(*words, **options)\n"
+        f"        with open({str(pipe)!r}, 'rb') as reader: reader.read(2)\n"
+        f"        os.kill(os.getpid(), {number})\n"
+        f"subprocess.Popen = Signalled\n{way}"
+    )
+
+    ended = subprocess.run((sys.executable, "-c", run), stderr=subprocess.DEVNULL, timeout=60)
+
+    assert ended.returncode in (128 + number, -number)
+    with open(os.open(pipe, os.O_RDONLY | os.O_NONBLOCK), "rb", buffering=0) as reader:
+        assert reader.read() == b"", "nobody has it open any more; None where somebody has"
+
+
 def test_a_job_that_ends_takes_along_what_it_left_running(tmp_path: Path) -> None:
     pipe = tmp_path / "pipe"
     os.mkfifo(pipe)
