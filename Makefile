@@ -1,7 +1,8 @@
 # Two commands for a newcomer: `make run` and `make test`. Everything else is listed by `make help`.
 SHELL := /bin/bash
 .DEFAULT_GOAL := help
-PYTHON ?= python3
+# Which Python; without one, tools/interpreter.py takes the fastest of the machine's.
+PYTHON ?=
 BIN := .venv/bin
 # A Python of the machine's own: uv must not fetch one.
 export UV_PYTHON_DOWNLOADS := never
@@ -92,19 +93,23 @@ lock: setup ## renew requirements.lock and those of the image from pyproject.tom
 	@$(COMPILE)
 	@touch .venv/.runs $@
 
-# A virtual environment of a Python that is new enough, and uv to install into it.
+# A virtual environment of a Python that is new enough, and uv to install into it. Distributions' Pythons may be without
+# what makes an environment with pip, which only uv is fetched with.
 define PREPARE
-$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' || \
+python="$(PYTHON)"; test -n "$$python" || python="$$(python3 tools/interpreter.py)"; \
+test -n "$$python" && "$$python" -c 'import sys; sys.exit(sys.version_info < (3, 11))' || \
 	{ echo "fairlead needs Python 3.11 or newer: run make with PYTHON=/path/to/python3.11" >&2; exit 1; }; \
 command -v uv >/dev/null || test -x .uv/bin/uv || \
-	{ echo "  fetching uv, which installs packages" && $(PYTHON) -m venv .uv && .uv/bin/pip install -q uv || exit 1; }; \
-$(UV) venv -q --allow-existing --python "$$($(PYTHON) -c 'import sys; print(sys.executable)')" .venv
+	{ echo "  fetching uv, which installs packages"; \
+	for each in "$$python" python3; do "$$each" -c 'import ensurepip' 2>/dev/null && break; done; \
+	"$$each" -m venv .uv && .uv/bin/pip install -q uv || exit 1; }; \
+$(UV) venv -q --allow-existing --python "$$("$$python" -c 'import sys; print(sys.executable)')" .venv
 endef
 
 # Python would compile them at the first start, and at every start where it must not write.
 COMPILE = $(BIN)/python -m compileall -q kubeloop kubesim fairlead
 
 clean: ## remove what set-up put into the checkout
-	rm -rf .venv .uv .mypy_cache .ruff_cache .hypothesis
+	rm -rf .venv .uv .ruff_cache .hypothesis
 
 .PHONY: help setup run test lint bench control-plane older-plane prometheus upstream kruise image base-image record fidelity soak lock clean

@@ -75,3 +75,25 @@ def test_what_is_installed_already_is_not_installed_again(
 
 def test_what_tests_need_contains_what_running_needs(checkout: Path) -> None:
     assert "touch .venv/.runs .venv/.ready" in _would(checkout, "test")
+
+
+@pytest.mark.parametrize("words", [[], ["PYTHON=python3"]], ids=["found", "given"])
+def test_a_machine_without_a_python_that_will_do_is_told_what_to_do(words: list[str], checkout: Path) -> None:
+    shells = checkout / "bin" / "python3"
+    shells.parent.mkdir()
+    shells.write_text("#!/bin/sh\necho no Python >&2; exit 1\n")
+    shells.chmod(0o755)
+    path = f"{shells.parent}{os.pathsep}{os.environ['PATH']}"
+
+    ended = subprocess.run(
+        ["make", "setup", *words],
+        cwd=checkout,
+        env={"PATH": path},
+        capture_output=True,
+        text=True,
+        timeout=30,
+        check=False,
+    )
+
+    assert ended.returncode != 0
+    assert "fairlead needs Python 3.11 or newer: run make with PYTHON=/path/to/python3.11\n" in ended.stderr
