@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import re
+import subprocess
+import sys
 from collections.abc import Callable
 from pathlib import Path
 
@@ -126,6 +128,33 @@ def started(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Started:
         return run, [name for path in picked for name in msgspec.json.decode(Path(path).read_bytes())]
 
     return collected
+
+
+def test_both_sides_of_a_comparison_are_told_as_one(tmp_path: Path) -> None:
+    words, told = tmp_path / "test_words.py", tmp_path / "told.json"
+    words.write_text(
+        "import pytest\n"
+        "@pytest.mark.fidelity\n"
+        "@pytest.mark.parametrize('place', [1, pytest.param(2, marks=pytest.mark.real(controllers=True))])\n"
+        "def test_words(place): pass\n"
+        "def test_other(): pass\n"
+    )
+
+    # In a process of its own: the plugin is imported before any other.
+    command = [
+        sys.executable,
+        "-m",
+        "pytest",
+        "-p",
+        "tests.picking",
+        "--collect-only",
+        f"--tell-tests={told}",
+        str(words),
+    ]
+    subprocess.run([*command, f"--rootdir={tmp_path}", "-c", str(ROOT / "pyproject.toml")], check=True, cwd=ROOT)
+
+    found = msgspec.json.decode(told.read_bytes(), type=list[Case])
+    assert [(case.real, case.compares) for case in found] == [(False, True), (True, True), (False, False)]
 
 
 def test_a_run_leaves_out_what_is_recorded_and_nothing_else(started: Started) -> None:
