@@ -33,6 +33,7 @@ ACCOUNTS = Resource("", "v1", "serviceaccounts", "ServiceAccount")
 WRITES = ("create", "update", "patch", "delete", "deletecollection")
 READS = ("get", "list", "watch")
 _COUNTER = "apiserver_flowcontrol_dispatched_requests_total"
+NOT_FOUND = 404
 _LOOK_EVERY = 0.1
 
 
@@ -97,7 +98,7 @@ class Ground:
         return await self._generations([patch(ref, STRATEGIC_MERGE_PATCH, body) for ref in refs])
 
     async def empty(self, namespace: str, kinds: Sequence[Resource] = (STATEFULSETS,)) -> None:
-        """Removes workloads and pods, so that the next measurement finds the cluster as this one did."""
+        """Removes the namespace with all in it, so that the next measurement finds the cluster as this one did."""
         for kind in kinds:
             await self._delete_all(kind, namespace, ("propagationPolicy", "Background"))
         while True:
@@ -106,6 +107,10 @@ class Ground:
                 break
             await asyncio.sleep(_LOOK_EVERY)
         await answered(self.transport, Request("DELETE", path_of(NAMESPACES, name=namespace)))
+        while True:
+            if (await self.transport.send(get(Ref(NAMESPACES, "", namespace)))).status == NOT_FOUND:
+                return
+            await asyncio.sleep(_LOOK_EVERY)
 
     async def _generations(self, requests: Sequence[Request]) -> dict[str, int]:
         answers = await asyncio.gather(*(answered(self.transport, request) for request in requests))

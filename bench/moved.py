@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from statistics import fmean
 
 from msgspec import Struct
 
@@ -47,20 +48,23 @@ class Rolled(Struct, frozen=True):
 
 
 class Compared(Struct, frozen=True):
-    """A case under all subjects; fairlead is held against the ideal, and one pair against the bare scaler as well."""
+    """A case under all subjects; fairlead is held against the ideal, and one pair against the bare scaler as well.
+
+    A subject that was measured several times counts with its mean.
+    """
 
     case: Case
-    bare: Rolled | None
-    ideal: Rolled | None
-    ours: Rolled | None
-    upstream: Rolled | None = None
+    bare: Sequence[Rolled]
+    ideal: Sequence[Rolled]
+    ours: Sequence[Rolled]
+    upstream: Sequence[Rolled] = ()
 
     @property
     def all(self) -> list[Rolled]:
-        return [each for each in (self.bare, self.ideal, self.ours, self.upstream) if each is not None]
+        return [*self.bare, *self.ideal, *self.ours, *self.upstream]
 
-    def writes_per_batch(self, rolled: Rolled) -> float:
-        return rolled.phase.written.writes / (self.case.pairs * self.case.batches)
+    def writes_per_batch(self, writes: float) -> float:
+        return writes / (self.case.pairs * self.case.batches)
 
 
 class Rest(Struct, frozen=True):
@@ -118,10 +122,10 @@ def _missing(key: str) -> Check:
 def _compared(each: Compared) -> list[Check]:
     name, is_one = f"({each.case.key})", each.case.pairs == 1
     bare, ideal, ours = each.bare, each.ideal, each.ours
-    if bare is None or ideal is None or ours is None:
+    if not (bare and ideal and ours):
         return [_missing(each.case.key)]
-    judged = bare, ideal, ours
-    done, broken = all(one.phase.finished for one in judged), tuple(one.verdict.violations for one in judged)
+    done = all(one.phase.finished for one in each.all if one not in each.upstream)
+    broken = tuple(sum(one.verdict.violations for one in runs) for runs in (bare, ideal, ours))
     found = [
         Check(f"{name} finished", "yes" if done else "no", "yes", done),
         _factor(f"{name} time against the ideal", ours, ideal, ALONE_FACTOR if is_one else IDEAL_FACTOR),
@@ -133,15 +137,19 @@ def _compared(each: Compared) -> list[Check]:
         ),
     ]
     if is_one:
-        most, writes = WRITES_PER_BATCH, each.writes_per_batch(ours)
+        most, writes = WRITES_PER_BATCH, each.writes_per_batch(fmean(one.phase.written.writes for one in ours))
         found.append(_factor(f"{name} time against the bare scaler", ours, bare, ALONE_FACTOR))
         found.append(Check(f"{name} writes per batch", f"{writes:.1f}", f"≤ {most:.0f}", writes <= most))
     return found
 
 
-def _factor(what: str, ours: Rolled, other: Rolled, most: float) -> Check:
-    factor = ours.phase.seconds / other.phase.seconds
+def _factor(what: str, ours: Sequence[Rolled], other: Sequence[Rolled], most: float) -> Check:
+    factor = _seconds(ours) / _seconds(other)
     return Check(what, f"{factor:.2f}", f"≤ {most:.2f}", factor <= most)
+
+
+def _seconds(runs: Sequence[Rolled]) -> float:
+    return fmean(one.phase.seconds for one in runs)
 
 
 def _rested(rest: Rest) -> list[Check]:
@@ -195,7 +203,7 @@ def _section(each: Compared, peer: bool) -> str:
     )
     judged = ("I-1", "I-2", "I-4", "CPU of control plane / kubelet / others")
     rows = [_row(each, rolled) for rolled in each.all]
-    if case.pairs == 1 and each.upstream is None:
+    if case.pairs == 1 and not each.upstream:
         word = "did not run" if peer else "not given"
         rows.append(("upstream operator", word, *[""] * (len(head) + len(judged) - 2)))
     parts = (lead, markdown((*head, *judged), rows), _writes(each.all))
@@ -209,10 +217,10 @@ def _row(each: Compared, rolled: Rolled) -> tuple[str, ...]:
         rolled.title,
         _time(phase),
         f"{phase.seconds / each.case.bound:.2f}",
-        *(f"{phase.seconds / one.phase.seconds:.2f}" if one is not None else "" for one in (each.bare, each.ideal)),
+        *(f"{phase.seconds / _seconds(runs):.2f}" if runs else "" for runs in (each.bare, each.ideal)),
         f"{phase.least:.1f} s",
         str(written.writes),
-        f"{each.writes_per_batch(rolled):.1f}",
+        f"{each.writes_per_batch(written.writes):.1f}",
         str(written.conflicts),
         str(written.events),
         f"{load.subject:.2f} s",

@@ -27,7 +27,7 @@ def rolled(subject: Subject, found: Phase, verdict: Verdict | None = None) -> Ro
 def compared(ours: Phase, verdict: Verdict | None = None, many: bool = False, bare: Phase | None = None) -> Compared:
     case = SIZES.many if many else SIZES.one
     return Compared(
-        case, rolled(BARE, bare or phase(6.0, 20, 0)), rolled(IDEAL, phase(6.0)), rolled(FAIRLEAD, ours, verdict)
+        case, [rolled(BARE, bare or phase(6.0, 20, 0))], [rolled(IDEAL, phase(6.0))], [rolled(FAIRLEAD, ours, verdict)]
     )
 
 
@@ -56,8 +56,8 @@ def test_within_all_budgets_nothing_is_over() -> None:
         (compared(phase(), Verdict(sums=1)), "(a) violations by the bare one, the ideal and us"),
         (compared(phase(), Verdict(turns=1), many=True), "(b) violations by the bare one, the ideal and us"),
         (compared(phase(), Verdict(outages=1)), "(a) violations by the bare one, the ideal and us"),
-        (Compared(SIZES.one, None, rolled(IDEAL, phase()), rolled(FAIRLEAD, phase())), "(a) measured"),
-        (Compared(SIZES.many, rolled(BARE, phase()), None, rolled(FAIRLEAD, phase())), "(b) measured"),
+        (Compared(SIZES.one, [], [rolled(IDEAL, phase())], [rolled(FAIRLEAD, phase())]), "(a) measured"),
+        (Compared(SIZES.many, [rolled(BARE, phase())], [], [rolled(FAIRLEAD, phase())]), "(b) measured"),
     ],
 )
 def test_each_figure_of_pairs_has_its_budget(found: Compared, what: str) -> None:
@@ -69,6 +69,25 @@ def test_many_pairs_are_told_beside_the_bare_scaler_and_held_against_the_ideal_a
 
     assert over(found) == []
     assert "| 3.50 | 1.17 |" in report(found, peer=False)
+
+
+@pytest.mark.parametrize(("again", "expected"), [(8.4, []), (8.6, ["(b) time against the ideal"])])
+def test_a_subject_that_was_measured_twice_counts_with_its_mean(again: float, expected: list[str]) -> None:
+    runs = [rolled(FAIRLEAD, phase(6.0)), rolled(FAIRLEAD, phase(again))]
+    found = structs.replace(compared(phase(), many=True), ours=runs)
+
+    assert over(Figures([found])) == expected
+    assert report(Figures([found]), peer=False).count("| fairlead as vela-core |") == 2
+
+
+def test_what_went_wrong_in_any_run_counts() -> None:
+    broken = structs.replace(
+        compared(phase(), many=True), ideal=[rolled(IDEAL, phase(), Verdict(sums=1)), *compared(phase()).ideal]
+    )
+    unfinished = structs.replace(broken, ideal=[*compared(phase()).ideal, rolled(IDEAL, phase(finished=False))])
+
+    assert over(Figures([broken])) == ["(b) violations by the bare one, the ideal and us"]
+    assert over(Figures([unfinished])) == ["(b) finished"]
 
 
 @pytest.mark.parametrize(
@@ -107,7 +126,7 @@ def test_the_report_tells_of_all_cases_and_of_an_operator_that_is_not_given() ->
 
 
 def test_the_report_tells_of_the_upstream_operator_that_ran() -> None:
-    found = structs.replace(compared(phase()), upstream=rolled(UPSTREAM, phase(60.0)))
+    found = structs.replace(compared(phase()), upstream=[rolled(UPSTREAM, phase(60.0))])
 
     assert "| upstream operator | 60.0 s | 12.00 | 10.00 | 10.00 |" in report(Figures([found]), peer=True)
 
