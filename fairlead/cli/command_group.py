@@ -163,7 +163,10 @@ def _run(command: Subcommand, arguments: argparse.Namespace) -> int:
 
 
 async def _awaited(command: Subcommand, invocation: Invocation) -> int:
-    try:
-        return await command.run(invocation)
-    finally:
-        sys.stdout.flush()
+    from fairlead.cli.patient_output import patient
+
+    with patient(sys.stdout):
+        try:
+            return await command.run(invocation)
+        finally:
+            sys.stdout.flush()

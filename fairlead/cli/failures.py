@@ -83,8 +83,10 @@ def _forbidden(error: Forbidden, *, chooses: bool) -> str:
         return f'user "{user}" may not act as other {what}: leave out --as, or ask for a role that allows it'
     if found["namespace"] is not None:
         where, choice = f'in namespace "{found["namespace"]}"', "choose another namespace with -n, "
-    else:
+    elif verb in ("list", "watch"):
         where, choice = "in all namespaces", "choose one namespace with -n, "
+    else:  # one object that has no namespace
+        where, choice = "in the cluster", ""
     return f'user "{user}" may not {verb} {what} {where}: {choice * chooses}ask for a role that allows it{otherwise}'
 
 

@@ -7,6 +7,7 @@ Only the module of the command asked for is imported, so that help and mistakes 
 from __future__ import annotations
 
 import argparse
+import errno
 import sys
 from collections.abc import Sequence
 from importlib import import_module
@@ -95,6 +96,13 @@ def main(arguments: Sequence[str] | None = None) -> int:
         return exits.INTERRUPTED
     except BrokenPipeError:
         return _reader_left()
+    except OSError as error:
+        if error.errno not in (errno.ENOSPC, errno.EDQUOT, errno.EFBIG):
+            raise
+        _reader_left()
+        where, problem = error.filename or "the output", (error.strerror or str(error)).lower()
+        print(f"fairlead: {where} cannot be written ({problem}): make room, or write elsewhere", file=sys.stderr)
+        return exits.ERROR
 
 
 def _give_streams() -> None:
@@ -210,9 +218,9 @@ def _sentence(summary: str) -> str:
 
 def _reader_left() -> int:
     """Whoever read our output has seen enough; the interpreter must not complain when it flushes at exit."""
-    import os
+    from fairlead.cli.patient_output import unread
 
-    os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+    unread(sys.stdout)
     return exits.OK
 
 

@@ -2,7 +2,8 @@
 
 Webhook configurations go first: one that is left without its operator refuses what it was to guard. Everything else
 follows the Deployment; the kinds go last, because their objects, in all namespaces, go with them.
-A Lease that is still held when its operator should be gone is that of another process, and stays.
+A Lease that is still held when its operator should be gone is that of another process, and stays. Those of the operator
+are known by their labels or, where somebody else made them, by their name and by the pod that holds them.
 """
 
 from __future__ import annotations
@@ -114,6 +115,8 @@ async def find(client: Client, part: str, namespace: str, *, kinds: bool) -> tup
     for resource in INSIDE:
         if not (removed.holds_data and resource == SECRETS):
             found += await _labelled(client, resource, namespace, named)
+        if resource == LEASES:
+            found += await _nameless(client, namespace, removed, [each.ref for each in found])
     # Earlier releases gave the Leases of other contracts the same labels.
     others = {(LEASES, each.lease) for each in contracts() if each.name != part}
     found = [item for item in found if (item.ref.resource, item.ref.name) not in others]
@@ -223,6 +226,18 @@ async def _labelled(client: Client, resource: Resource, namespace: str, labels: 
     except NotFound:  # a kind that this cluster does not have
         return iter(())
     return (_item(resource, one.metadata) for one in sorted(listed.items, key=lambda one: one.metadata.name))
+
+
+async def _nameless(client: Client, namespace: str, removed: Contract, found: Sequence[Ref]) -> Iterator[Item]:
+    """Leases that say nothing of whose they are, and that the operator holds or leads by."""
+    pods = tuple(f"{ref.name}-" for ref in found if ref.resource == DEPLOYMENTS)
+    listed = (await client.list(LEASES, _Lease, namespace=namespace)).items if pods else ()
+    own = (
+        each
+        for each in sorted(listed, key=lambda one: one.metadata.name)
+        if each.metadata.name == removed.lease or (each.spec.holder_identity or "").startswith(pods)
+    )
+    return (_item(LEASES, each.metadata) for each in own if NAME_LABEL not in each.metadata.labels)
 
 
 async def _kind(client: Client, name: str, kind: Resource) -> list[Item]:

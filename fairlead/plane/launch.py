@@ -35,11 +35,16 @@ START_TIMEOUT_SECONDS = 60.0
 ATTEMPTS = 5
 """Another process may take a free port before our program does, then others are tried."""
 _LOOK_EVERY = 0.02
+API_SERVER = "kube-apiserver"
 ADMINISTRATOR, CONTROLLER_MANAGER, MASTERS = "admin", "kube-controller-manager", "system:masters"
 
 
 class PortTaken(Unavailable):
-    """Somebody else listens where a program of ours was told to."""
+    """Somebody else listens where this program of ours was told to."""
+
+    def __init__(self, program: str, message: str) -> None:
+        super().__init__(message)
+        self.program = program
 
 
 class Plane:
@@ -149,12 +154,12 @@ class Plane:
         if self._held is not None:
             raise RuntimeError("this plane runs already")
         found = find(self._say, build=self._build)
-        for left in reversed(range(1 if self._port else ATTEMPTS)):
+        for left in reversed(range(ATTEMPTS)):
             try:
                 self._attempt(found)
-            except PortTaken:
+            except PortTaken as taken:
                 self.stop()
-                if not left:
+                if not left or self._is_given(taken):
                     raise
             except BaseException:
                 self.stop()
@@ -195,6 +200,10 @@ class Plane:
     ) -> None:
         self.stop()
 
+    def _is_given(self, taken: PortTaken) -> bool:
+        """Whether it is the port that it must listen on, which no other replaces."""
+        return bool(self._port) and taken.program == API_SERVER
+
     def _running(self) -> Held:
         if self._held is None:
             raise RuntimeError("this plane does not run")
@@ -212,9 +221,9 @@ class Plane:
             audit = programs.audit(held.folder) if any(self._audited) else []
             egress = programs.egress(held.folder) if self._egress else []
             flags = [*audit, *egress, *programs.gates(self._gates), *programs.apis(self._apis)]
-            program = self._apiserver or found / "kube-apiserver"
-            held.run("kube-apiserver", [*programs.apiserver(program, held.folder, port, self._accounts), *flags])
-            self._until(held, "kube-apiserver", lambda: probe.ok(port, "/readyz"))
+            program = self._apiserver or found / API_SERVER
+            held.run(API_SERVER, [*programs.apiserver(program, held.folder, port, self._accounts), *flags])
+            self._until(held, API_SERVER, lambda: probe.ok(port, "/readyz"))
             if self._controllers:
                 own = free_port()
                 arguments = programs.controller_manager(found, held.folder, own, self._more)
@@ -222,7 +231,7 @@ class Plane:
                 self._until(held, CONTROLLER_MANAGER, lambda: probe.ok(own, "/healthz"))
             # Both are made by loops that readiness does not wait for, and the second shows that controllers act.
             default = "/api/v1/namespaces/default"
-            self._until(held, "kube-apiserver", lambda: probe.ok(port, default))
+            self._until(held, API_SERVER, lambda: probe.ok(port, default))
             if self._controllers:
                 account = f"{default}/serviceaccounts/default"
                 self._until(held, CONTROLLER_MANAGER, lambda: probe.ok(port, account))
@@ -235,8 +244,8 @@ class Plane:
         while True:
             for culprit, code in held.ended():
                 words = held.last_words(culprit)
-                error = PortTaken if "address already in use" in words else Unavailable
-                raise error(f"{culprit} ended with code {code}; the end of its log:\n{words}")
+                message = f"{culprit} ended with code {code}; the end of its log:\n{words}"
+                raise PortTaken(culprit, message) if "address already in use" in words else Unavailable(message)
             if holds():
                 return
             if not self._is_wanted:

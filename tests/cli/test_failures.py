@@ -66,6 +66,21 @@ def test_a_right_missing_in_all_namespaces_says_to_choose_one(
     assert 'user "jane" may not list pods in all namespaces: choose one namespace with -n' in capsys.readouterr().err
 
 
+def test_a_right_missing_for_what_has_no_namespace_says_nothing_of_namespaces(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    message = (
+        'customresourcedefinitions.apiextensions.k8s.io "w" is forbidden: User "jane" cannot patch resource '
+        '"customresourcedefinitions" in API group "apiextensions.k8s.io" at the cluster scope'
+    )
+
+    refused(["get"], tmp_path, 403, "Forbidden", message)
+
+    told = capsys.readouterr().err
+    assert "may not patch customresourcedefinitions.apiextensions.k8s.io in the cluster: ask for a role" in told
+    assert "-n" not in told
+
+
 def test_a_missing_right_to_impersonate_says_to_leave_out_as(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:

@@ -14,7 +14,7 @@ import pytest
 from fairlead.cli.embedded import real_host
 from fairlead.cli.main import main
 from fairlead.plane.build import PROGRAMS
-from fairlead.plane.launch import Plane
+from fairlead.plane.launch import Plane, PortTaken
 from kubeloop.errors import TransportError
 from kubesim.hosting import Unhostable
 from tests.cli.ups import FAIRLEAD, Kubectl, finished, real_environment, started
@@ -125,6 +125,34 @@ def test_a_program_of_the_control_plane_that_ends_is_told_in_one_sentence(tmp_pa
 
         assert told == "fairlead: the cluster cannot go on: etcd ended with code -9: start anew\n"
         assert up.returncode == 1
+
+
+@pytest.mark.parametrize(
+    ("port", "program", "told"),
+    [
+        (7443, "kube-apiserver", "port 7443 cannot be listened on (address already in use): choose another --port"),
+        (7443, "kube-controller-manager", "5 free ports that were tried for kube-controller-manager"),
+        (0, "kube-apiserver", "5 free ports that were tried for kube-apiserver"),
+    ],
+    ids=["the one that was chosen", "another program's", "none was chosen"],
+)
+def test_the_port_that_is_taken_is_named_and_no_other(
+    port: int, program: str, told: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def start(_: Plane) -> None:
+        raise PortTaken(program, f"{program} ended with code 1")
+
+    async def scenario() -> None:
+        async with real_host._started(port):
+            raise AssertionError("it has started")
+
+    monkeypatch.setattr(Plane, "start", start)
+
+    with pytest.raises(Unhostable) as caught:
+        asyncio.run(scenario())
+
+    assert told in str(caught.value)
+    assert (f"port {port} " in str(caught.value)) is told.startswith("port")
 
 
 class Lost(Plane):

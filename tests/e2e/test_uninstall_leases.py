@@ -9,20 +9,22 @@ from fairlead.cli.removal import GIVEN_BACK_WITHIN, find, remove
 from fairlead.contracts.environments.kinds import OWN_LABELS as OF_ENVIRONMENTS
 from fairlead.contracts.zones.kinds import OWN_LABELS as OF_ZONES
 from kubeloop.election import Election
+from kubeloop.objects.apps import DEPLOYMENTS
 from kubeloop.objects.core import LEASES
 from kubeloop.objects.meta import Ref
 from kubeloop.records import LeaseRecords
 from tests.e2e.clusters import Site, everywhere
+from tests.e2e.history import Tree
 
 
-async def hold(site: Site, name: str, labels: dict[str, str], leading: asyncio.Event) -> None:
+async def hold(site: Site, name: str, labels: dict[str, str], leading: asyncio.Event, holder: str = "somebody") -> None:
     """Until cancelled."""
 
     async def lead() -> None:
         leading.set()
         await asyncio.Event().wait()
 
-    await Election(site.client, Ref(LEASES, site.namespace, name), "somebody", labels=labels).run(lead)
+    await Election(site.client, Ref(LEASES, site.namespace, name), holder, labels=labels).run(lead)
 
 
 async def released(site: Site, name: str, labels: dict[str, str]) -> None:
@@ -87,3 +89,61 @@ async def test_an_operator_that_ends_gets_the_time_to_give_its_lease_back(site: 
     assert (removal.held, len(removal.removed)) == ((), 1)
     assert await leases(site) == set()
     await asyncio.gather(holding, return_exceptions=True)
+
+
+@everywhere(controllers=False, on=("sim",))
+async def test_leases_without_labels_that_its_pods_hold_are_waited_for_as_well(site: Site) -> None:
+    """They were there before the operator, or are those of its runs; without its rights it could not give them back."""
+    await site.create(DEPLOYMENTS, an_operator())
+    held_by = {"of-a-run": "rollout-operator-7d9-x2_1", "of-others": "mimir-7d9-x2_1"}
+    leading = {name: asyncio.Event() for name in held_by}
+    holding = {
+        name: asyncio.create_task(hold(site, name, {}, leading[name], holder)) for name, holder in held_by.items()
+    }
+    for each in leading.values():
+        await each.wait()
+    items = await find(site.client, "zones", site.namespace, kinds=False)
+
+    removal = await remove(site.client, items)
+
+    assert [item.ref.name for item in items] == ["rollout-operator", "of-a-run"]
+    assert [item.ref.name for item in removal.held] == ["of-a-run"]
+    for task in holding.values():
+        task.cancel()
+    await asyncio.gather(*holding.values(), return_exceptions=True)
+    assert (await remove(site.client, removal.held)).held == ()
+    assert await site.get(LEASES, "of-a-run") is None
+    assert await site.get(LEASES, "of-others") is not None
+
+
+@everywhere(controllers=False, on=("sim",))
+async def test_a_lease_of_its_name_that_its_predecessor_has_made_is_waited_for(site: Site) -> None:
+    named = {"metadata": {**an_operator()["metadata"], "name": "materialize-operator", "labels": OF_ENVIRONMENTS}}
+    await site.create(DEPLOYMENTS, {**an_operator(), **named})
+    leading = asyncio.Event()
+    holding = asyncio.create_task(hold(site, "orchestratord", {}, leading, "elsewhere_1"))
+    await leading.wait()
+
+    removal = await remove(site.client, await find(site.client, "environments", site.namespace, kinds=False))
+
+    assert [item.ref.name for item in removal.held] == ["orchestratord"]
+    holding.cancel()
+    await asyncio.gather(holding, return_exceptions=True)
+
+
+@everywhere(controllers=False, on=("sim",))
+async def test_where_no_operator_of_the_part_is_a_lease_without_labels_is_somebody_elses(site: Site) -> None:
+    await released(site, "orchestratord", {})
+
+    items = await find(site.client, "environments", site.namespace, kinds=False)
+
+    assert items == ()
+
+
+def an_operator() -> Tree:
+    labels = {"app": "operator"}
+    pod = {"metadata": {"labels": labels}, "spec": {"containers": [{"name": "operator", "image": "operator"}]}}
+    return {
+        "metadata": {"name": "rollout-operator", "labels": dict(OF_ZONES)},
+        "spec": {"selector": {"matchLabels": labels}, "template": pod},
+    }

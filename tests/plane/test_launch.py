@@ -204,6 +204,21 @@ def test_ports_are_tried_only_so_often(tmp_path: Path, monkeypatch: pytest.Monke
     assert len(tries.read_text().splitlines()) == launch.ATTEMPTS
 
 
+@pytest.mark.real
+def test_a_taken_port_of_another_program_is_exchanged_also_when_the_own_one_was_chosen(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    own, other = launch.free_port(), launch.free_port()
+    with socket.create_server(("127.0.0.1", 0)) as taken:
+        chosen = iter([taken.getsockname()[1], other])
+        monkeypatch.setattr(launch, "free_port", lambda: next(chosen))
+
+        with Plane(port=own) as plane:
+            assert plane.url == f"https://127.0.0.1:{own}"
+
+    assert list(chosen) == []
+
+
 def test_silent_program_is_given_up(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     use_programs(tmp_path, monkeypatch, apiserver="echo still thinking; exec sleep 600")
     monkeypatch.setattr(launch, "START_TIMEOUT_SECONDS", 0.5)

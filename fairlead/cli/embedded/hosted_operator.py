@@ -19,6 +19,7 @@ from fairlead.engine.manager import Manager
 from fairlead.engine.metrics import Metrics
 from fairlead.engine.options import OperatorOptions, PartOptions
 from fairlead.engine.program import identity
+from fairlead.engine.serving.review_groups import handlers_of
 from fairlead.engine.serving.routes import dispatching
 from kubeloop.client import Client
 from kubesim.auth.rbac import master
@@ -92,8 +93,7 @@ async def installed(client: Client, cluster: Cluster, network: Network, log: Tex
     for server in manager.servers:
         if server.handler is not None:
             network.serve(server.dns_name, server.handler)
-    shared = {path: each for routes in manager.shared_routes for path, each in routes.handlers.items()}
-    handler = dispatching({**manager.webhooks.routes, **shared})
+    handler = dispatching({**manager.webhooks.routes, **handlers_of(manager.shared_routes)})
     for _, each in known:
         if host := each.host(HOME):
             network.serve(host, handler)

@@ -16,7 +16,7 @@ from fairlead.cli.embedded.host import CONTEXT, PROGRAM, HostFiles
 from fairlead.cli.embedded.real_operator import Surroundings, served
 from fairlead.cli.embedded.stand_ins import stand_in
 from fairlead.plane.build import Unavailable
-from fairlead.plane.launch import Plane, PortTaken
+from fairlead.plane.launch import API_SERVER, ATTEMPTS, Plane, PortTaken
 from kubeloop.client import Client
 from kubeloop.errors import KubeError, NotFound
 from kubeloop.http_transport import HttpTransport
@@ -75,15 +75,23 @@ async def _started(port: int) -> AsyncIterator[Plane]:
     try:
         await plane.__aenter__()
     except PortTaken as error:
-        raise Unhostable(
-            f"port {port} cannot be listened on (address already in use): choose another --port"
-        ) from error
+        raise Unhostable(_taken(port, error)) from error
     except Unavailable as error:
         raise Unhostable(f"the real control plane cannot be started: {error}") from error
     try:
         yield plane
     finally:
         await plane.__aexit__(None, None, None)
+
+
+def _taken(port: int, taken: PortTaken) -> str:
+    """Which port it was: only the API server's is the user's to choose."""
+    if port and taken.program == API_SERVER:
+        return f"port {port} cannot be listened on (address already in use): choose another --port"
+    return (
+        f"the real control plane cannot be started: others listen on each of the {ATTEMPTS} free ports that were tried "
+        f"for {taken.program} (address already in use): try again"
+    )
 
 
 @asynccontextmanager

@@ -1,0 +1,72 @@
+"""Where the output of a command goes: to readers that leave early, and to disks that are full."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+from pathlib import Path
+
+import msgspec
+import pytest
+
+from tests.cli.ups import FAIRLEAD
+from tests.contracts.apiversions.decide.widgets import TEXT, made_of
+
+FULL = Path("/dev/full")
+
+
+def a_definition(folder: Path, name: str, *versions: str) -> Path:
+    """A file; the last version is that of the storage."""
+    made = [
+        {
+            "name": each,
+            "served": True,
+            "storage": each == versions[-1],
+            "schema": {"openAPIV3Schema": made_of(spec=made_of(mode=TEXT))},
+        }
+        for each in versions
+    ]
+    names = {"plural": "widgets", "singular": "widget", "kind": "Widget", "listKind": "WidgetList"}
+    spec = {"group": "example.test", "scope": "Namespaced", "names": names, "versions": made}
+    tree = {
+        "apiVersion": "apiextensions.k8s.io/v1",
+        "kind": "CustomResourceDefinition",
+        "metadata": {"name": "widgets.example.test"},
+        "spec": spec,
+    }
+    (path := folder / name).write_bytes(msgspec.json.encode(tree))
+    return path
+
+
+def blocking(folder: Path, *words: str) -> list[str]:
+    """A look that finds what blocks: the version that objects are stored in is to go."""
+    old, new = a_definition(folder, "old.json", "v1"), a_definition(folder, "new.json", "v2")
+    return [*FAIRLEAD, "api", "preflight", "-f", str(new), "--crd", str(old), *words]
+
+
+@pytest.mark.parametrize("words", [(), ("-o", "json"), ("-o", "yaml")], ids=["text", "json", "yaml"])
+def test_a_reader_that_leaves_does_not_change_what_was_found(tmp_path: Path, words: tuple[str, ...]) -> None:
+    """Whoever looks at the first lines alone, in a pipe that fails with its first part, must not be told that all is
+    well."""
+    reading, writing = os.pipe()
+    os.close(reading)
+
+    with os.fdopen(writing, "w") as gone:
+        ran = subprocess.run(
+            blocking(tmp_path, *words), stdout=gone, stderr=subprocess.PIPE, text=True, timeout=60, check=False
+        )
+
+    assert (ran.returncode, ran.stderr) == (3, "")
+
+
+@pytest.mark.skipif(not FULL.exists(), reason="this system has no disk that is always full")
+def test_output_that_cannot_be_written_is_told_in_one_sentence(tmp_path: Path) -> None:
+    with FULL.open("w") as full:
+        ran = subprocess.run(
+            blocking(tmp_path), stdout=full, stderr=subprocess.PIPE, text=True, timeout=60, check=False
+        )
+
+    assert ran.stderr == (
+        "fairlead: the output cannot be written (no space left on device): make room, or write elsewhere\n"
+    )
+    assert ran.returncode == 1
