@@ -1,6 +1,6 @@
 """Runs the test suites of upstream's release of LeaderWorkerSet against our operator on the real control plane.
 
-    python -m tools.lws_suite                                  # all suites, a quarter of an hour
+    python -m tools.lws_suite                                  # all suites, some twenty minutes
     python -m tools.lws_suite controllers webhooks             # these
     python -m tools.lws_suite controllers --focus "scale up"   # the specs of it that match
 

@@ -18,7 +18,7 @@ def judged(play: Play, *, budget: bool = True, lost: bool = False) -> None:
     """Has the rules judged at the end of the scenario.
 
     The `budget` is that of a set whose groups fail for no other reason than its rollout; revisions are `lost` where
-    somebody else deletes them.
+    somebody else deletes them, or gives the leaders a key that has none.
     """
     play.site.judges.append(lambda: _judge(play, budget, lost))
 
@@ -85,7 +85,7 @@ def _workers_are_like_their_leaders(given: Tree, world: World) -> None:
 
 def _partition_only_falls(given: Tree, leaders: Tree, partitions: dict[str, tuple[str, int, int]]) -> None:
     """leaderworker S3, within one key and one partition that a person asks for."""
-    asked, key = _strategy(given).get("partition", 0), key_of(leaders)
+    asked, key = _strategy(given).get("partition", 0), key_of(leaders["spec"]["template"])
     partition = leaders["spec"]["updateStrategy"]["rollingUpdate"].get("partition", 0)
     before = partitions.get(leaders["metadata"]["uid"])
     if before is not None and before[:2] == (key, asked):

@@ -154,7 +154,7 @@ async def test_groups_are_updated_one_after_the_other(site: Site) -> None:
     )
 
 
-@with_sets()
+@with_sets(long=True)
 async def test_a_surge_takes_the_place_of_what_may_not_be_away(site: Site) -> None:
     """Scenario 5."""
     play = await begin(site)

@@ -136,7 +136,7 @@ async def test_a_lost_revision_of_the_current_key_is_recorded_again(site: Site) 
 
 
 @with_sets()
-@pytest.mark.parametrize("spelt", ["as ours", "as of old releases"])
+@pytest.mark.parametrize("spelt", ["as ours", long("as of old releases")])
 async def test_a_restart_rolls_nothing_and_writes_nothing(site: Site, spelt: str) -> None:
     """Scenario 10, and 31 for one set."""
     play = await begin(site)

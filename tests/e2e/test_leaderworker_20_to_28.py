@@ -109,7 +109,7 @@ def watched_kinds(play: Play) -> set[Resource]:
     return set() if manager is None else {each.resource for each in manager._caches}
 
 
-@with_sets()
+@with_sets(long=True)
 async def test_groups_of_one_pod_roll_without_worker_sets(site: Site) -> None:
     """Scenario 21."""
     play = await begin(site)

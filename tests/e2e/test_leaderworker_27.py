@@ -53,7 +53,7 @@ def let_go(answers: dict[str, Answered]) -> list[str]:
     return sorted(name for name, answer in answers.items() if answer.status == 201)
 
 
-@with_sets(seeds=(0, 1, 2))
+@with_sets(seeds=(0, 1, 2), long=True)
 async def test_a_drain_takes_one_group_after_the_other(site: Site) -> None:
     """Scenario 27, with the webhook and two replicas that answer it in turn."""
     settings = Settings(reviews_evictions=True)

@@ -92,9 +92,8 @@ async def test_a_template_that_is_refused_leaves_the_groups_alone(site: Site) ->
         {"metadata": {"annotations": {"leaderworkerset.sigs.k8s.io/replicas": "7"}}},
         {"metadata": {"labels": {NAME: None}}},
         {"metadata": {"labels": {REVISION_KEY: None}}},
-        {"metadata": {"labels": {REVISION_KEY: "another"}}},
     ],
-    ids=["replicas", "partition", "annotation", "name", "key", "another key"],
+    ids=["replicas", "partition", "annotation", "name", "key"],
 )
 async def test_leaders_that_somebody_edits_are_forced_back(site: Site, edit: Tree) -> None:
     """Section 5.34."""
@@ -107,6 +106,23 @@ async def test_leaders_that_somebody_edits_are_forced_back(site: Site, edit: Tre
     await play.at_rest()
     assert play.keys() == keys
     assert play.uids(0, 1) == before
+
+
+@with_sets()
+async def test_leaders_that_somebody_gives_another_key_roll_to_it_within_the_budget(site: Site) -> None:
+    """Section 3.12 point 6: its revision is made; section 5.34: groups do not go all at once."""
+    play = await begun(site)
+    judged(play, lost=True)
+    before = play.uids(0, 1)
+
+    await change(site, STATEFULSETS, "a", {"metadata": {"labels": {REVISION_KEY: "another"}}})
+    await play.until(lambda: play.keys() == ["another"])
+    await play.available()
+    await play.at_rest()
+
+    assert key_of(play.leaders()) == "another"
+    assert not before & play.uids(0, 1)
+    assert "Creating missing revision with key another for existing LeaderWorkerSet" in play.told("CreatingRevision")
 
 
 def meaning(leaders: Tree) -> Tree:

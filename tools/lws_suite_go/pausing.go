@@ -1,13 +1,15 @@
 // Package pausing gives upstream's specs a client of the cluster that KUBECONFIG names.
 //
 // The operator is a process of its own there. Some specs look right after they have written, and hold only because
-// upstream's controllers share their process; so each write returns a moment after it was done.
+// upstream's controllers share their process; so each write returns a moment after it was done. Upstream's specs of
+// webhooks have no controllers at all: an update that lost against one of the operator's is sent for what it made.
 package pausing
 
 import (
 	"context"
 	"time"
 
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/runtime"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/client/config"
@@ -38,7 +40,7 @@ func Client(scheme *runtime.Scheme) (client.Client, error) {
 			return later(c.DeleteAllOf(ctx, object, options...))
 		},
 		Update: func(ctx context.Context, c client.WithWatch, object client.Object, options ...client.UpdateOption) error {
-			return later(c.Update(ctx, object, options...))
+			return later(updated(ctx, c, object, options...))
 		},
 		Patch: func(ctx context.Context, c client.WithWatch, object client.Object, patch client.Patch, options ...client.PatchOption) error {
 			return later(c.Patch(ctx, object, patch, options...))
@@ -50,6 +52,19 @@ func Client(scheme *runtime.Scheme) (client.Client, error) {
 			return later(c.SubResource(part).Patch(ctx, object, patch, options...))
 		},
 	}), nil
+}
+
+func updated(ctx context.Context, c client.WithWatch, object client.Object, options ...client.UpdateOption) error {
+	err := c.Update(ctx, object, options...)
+	for tries := 0; apierrors.IsConflict(err) && tries < 5; tries++ {
+		now := object.DeepCopyObject().(client.Object)
+		if gone := c.Get(ctx, client.ObjectKeyFromObject(object), now); gone != nil {
+			return gone
+		}
+		object.SetResourceVersion(now.GetResourceVersion())
+		err = c.Update(ctx, object, options...)
+	}
+	return err
 }
 
 func later(err error) error {

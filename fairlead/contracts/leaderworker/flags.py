@@ -6,7 +6,7 @@ import re
 from typing import Any
 
 from fairlead.contracts.leaderworker.kinds import LEASE
-from fairlead.core.flags import Flag, Kind
+from fairlead.core.flags import Flag, FlagKind
 from fairlead.core.go_flag_kinds import BOOL, DURATION, FLOAT, INT, STRING
 
 LEVELS = ("debug", "info", "error", "panic")
@@ -26,16 +26,16 @@ def _level(texts: tuple[str, ...]) -> str:
     raise ValueError(f'invalid log level "{text}"')
 
 
-def _word(what: str, known: tuple[str, ...], default: str) -> Kind[str]:
+def _word(what: str, known: tuple[str, ...], default: str) -> FlagKind[str]:
     def read(texts: tuple[str, ...]) -> str:
         if texts[-1].lower() not in known:
             raise ValueError(f'invalid {what} "{texts[-1]}"')
         return texts[-1].lower()
 
-    return Kind("value", read, str, zero=default)
+    return FlagKind("value", read, str, zero=default)
 
 
-LEVEL: Kind[str] = Kind("value", _level, str, zero="debug")
+LEVEL: FlagKind[str] = FlagKind("value", _level, str, zero="debug")
 
 CONFIG = Flag("config", STRING, "", "File with the configuration; flags that are given win over it.")
 METRICS = Flag(

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from fairlead.contracts.leaderworker.settings import Settings
 from fairlead.core.alternatives import alternatives
-from fairlead.core.flags import Flag, FlagError, Given, Kind
+from fairlead.core.flags import Flag, FlagError, FlagKind, Given
 from fairlead.core.option_kinds import SWITCH, option
 from fairlead.engine.program import INTERVAL, CommonOptions, Section
 
@@ -24,7 +24,7 @@ def _written_limit(value: object) -> tuple[str, ...]:
     return (str(value),)
 
 
-LIMIT: Kind[int] = Kind("NUMBER", _limit, str, _written_limit)
+LIMIT: FlagKind[int] = FlagKind("NUMBER", _limit, str, _written_limit)
 
 HISTORY = Flag(
     "lws-revision-history-limit",

@@ -339,7 +339,7 @@ class SetReferee(Judge):
             self.broken("S2", f"{entry.name} got {replicas} leaders, and may have {[each.most for each in seen]}")
         if old is None:
             return
-        was = partition_of(old) if key_of(old) == key else replicas + before
+        was = partition_of(old) if key_of(old["spec"]["template"]) == key else replicas + before
         if not any(fact.partition <= partition <= max(was, fact.partition) for fact in seen):
             self.broken("S3", f"the partition of {entry.name} went from {was} to {partition}")
         if all(fact.annotations.get(PAUSED) == "true" for fact in seen) and uid not in self.edited:
@@ -379,7 +379,8 @@ class SetReferee(Judge):
             return  # it went meanwhile, and its workers go after it
         uid, key = self.record.set_of(leader), key_of(new)
         if not uid:
-            self.broken("S10", f"workers were made for {entry.name}, which is of no set")
+            if not is_going(leader):  # else the leaders above it went in the moment before
+                self.broken("S10", f"workers were made for {entry.name}, which is of no set")
             return
         if key != key_of(leader):
             self.broken("S4", f"workers {entry.name} carry {key}, and their leader {key_of(leader)}")
@@ -454,7 +455,9 @@ class SetReferee(Judge):
         if old is None and not any(fact.content == said for fact in self._as_seen(entry, uid)):
             self.broken("S7", f"{entry.name} says what nobody asked for")
         equal = [each["metadata"]["name"] for each in self.record.revisions(uid) if _says(each) == said]
-        if old is None and equal and uid not in self.lost:
+        leaders = self.record.leaders(uid)
+        is_missing = uid in self.edited and leaders is not None and key_of(leaders) == key_of(new)
+        if old is None and equal and uid not in self.lost and not is_missing:
             self.broken("S7", f"{entry.name} says what {equal} said already")
 
     def _check_truncation(self, entry: Entry, uid: str, revision: Tree) -> None:

@@ -288,7 +288,7 @@ async def ended(world: GroupedWorld, *, rests: bool = False) -> None:
     await world.heal()
     await asyncio.sleep(SETTLED)
     await world.heal()
-    await world.finish()
+    await world.finish(healing=True)
     if rests:
         await world.rest()
 

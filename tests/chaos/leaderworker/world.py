@@ -291,8 +291,9 @@ class GroupedWorld(World):
                     self.remove(resource, name)
 
     def heal_pods(self) -> None:
-        for name in self.pods():
-            self.misbehave(name, None)
+        for name, pod in list(self.judge.record.objects["pods"].items()):
+            if not set(MISBEHAVIOUR).isdisjoint(pod["metadata"].get("annotations") or ()):
+                self.misbehave(name, None)
 
     def left(self) -> list[str]:
         """What keeps the sets from where they should be (L1 to L4)."""
@@ -333,8 +334,15 @@ class GroupedWorld(World):
         leaders = record.leader_pods(fact.uid)
         return [each["metadata"]["name"] for each in leaders if any(map(restarts_of, record.group(each)))]
 
-    async def finish(self, seconds: float = HEALED_WITHIN) -> None:
-        if not await self.until(lambda: not self.left(), seconds, every=1.0):
+    async def finish(self, seconds: float = HEALED_WITHIN, *, healing: bool = False) -> None:
+        """`healing`: pods that are made from now on of a revision that tells them to misbehave do not."""
+
+        def is_done() -> bool:
+            if healing:
+                self.heal_pods()
+            return not self.left()
+
+        if not await self.until(is_done, seconds, every=1.0):
             self.judge.broken("L", f"after {seconds:g} s {self.left()}")
             self.check()
 

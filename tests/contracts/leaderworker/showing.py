@@ -80,10 +80,15 @@ def a_look(
     wanted = given or a_set("nginx:2", replicas=3, **changes)
     strategy = RolloutStrategy(rolling_update_configuration=update or RollingUpdate())
     wanted = replace(wanted, spec=replace(wanted.spec, rollout_strategy=strategy))
+    labels = {NAME: "a", REVISION_KEY: key}
     leaders = the_leaders(
         {
-            "metadata": {"labels": {NAME: "a", REVISION_KEY: key}, "annotations": {REPLICAS: "3"}},
-            "spec": {"replicas": 3, "updateStrategy": {"rollingUpdate": {"partition": partition}}},
+            "metadata": {"labels": labels, "annotations": {REPLICAS: "3"}},
+            "spec": {
+                "replicas": 3,
+                "updateStrategy": {"rollingUpdate": {"partition": partition}},
+                "template": {"metadata": {"labels": labels}},
+            },
         }
     )
     pods = tuple(leader for leader, _, _ in groups if leader is not None)

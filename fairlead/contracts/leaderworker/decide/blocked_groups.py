@@ -9,7 +9,7 @@ from collections.abc import Mapping
 from datetime import datetime
 
 from fairlead.contracts.leaderworker.decide.groups import leaders_key
-from fairlead.contracts.leaderworker.decide.revisions import Unusable, key_of, readable, select
+from fairlead.contracts.leaderworker.decide.revisions import Unusable, select
 from fairlead.contracts.leaderworker.decide.seen import SetSeen
 from fairlead.contracts.leaderworker.decide.set_round import rolled
 from fairlead.contracts.leaderworker.decide.stuck import pending_groups
@@ -24,8 +24,7 @@ def blocking(seen: SetSeen, rounds: Mapping[str, Decision], now: datetime) -> Re
     """
     if not any(_reason(each) for each in rounds.values()) or seen.leaders is None:
         return None
-    key = leaders_key(seen.leaders, {key_of(each) for each in readable(seen.set, seen.revisions)})
-    chosen = select(seen.set, key, seen.revisions)
+    chosen = select(seen.set, leaders_key(seen.leaders), seen.revisions)
     if isinstance(chosen, Unusable):
         return None
     found = rolled(seen, chosen)

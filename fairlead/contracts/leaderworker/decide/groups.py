@@ -67,17 +67,14 @@ def key_on(meta: Meta) -> str:
     return meta.labels.get(REVISION_KEY, "")
 
 
-def leaders_key(leaders: StatefulSet, recorded: Container[str]) -> str:
-    """That of its template where somebody took its own away, or gave it one of which there is no revision.
+def leaders_key(leaders: StatefulSet) -> str:
+    """That of its template where somebody took the label away: to take it for another key would roll all groups."""
+    return key_on(leaders.metadata) or template_key(leaders)
 
-    To take the edited label for its key would change the template, and so roll all groups at once.
-    """
-    own, template = (
-        key_on(leaders.metadata),
-        texts(leaders.spec, "template", "metadata", "labels").get(REVISION_KEY, ""),
-    )
-    is_edited = own not in recorded and template in recorded
-    return template if not own or is_edited else own
+
+def template_key(leaders: StatefulSet) -> str:
+    """What the StatefulSet controller gives the leaders that it makes."""
+    return texts(leaders.spec, "template", "metadata", "labels").get(REVISION_KEY, "")
 
 
 def is_running_and_ready(pod: Pod) -> bool:

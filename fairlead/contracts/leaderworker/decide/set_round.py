@@ -22,6 +22,7 @@ from fairlead.contracts.leaderworker.decide.groups import (
     partition_of,
     replicas_of,
     rolling_update,
+    template_key,
 )
 from fairlead.contracts.leaderworker.decide.leader_reads import (
     leaders_ref,
@@ -105,11 +106,7 @@ def decide(seen: SetSeen, now: datetime) -> Outcome:
         return Decision("await_leaders", Hold(Reason.LEADERS_LEAVING, now + AGAIN))
     if leaders.metadata.controller_uid != given.uid:
         return _taken(seen, now)
-    return _selected(seen, _leaders_key(seen, leaders), now)
-
-
-def _leaders_key(seen: SetSeen, leaders: StatefulSet) -> str:
-    return leaders_key(leaders, {key_of(each) for each in readable(seen.set, seen.revisions)})
+    return _selected(seen, leaders_key(leaders), now)
 
 
 def _selected(seen: SetSeen, key: str | None, now: datetime) -> Outcome:
@@ -150,13 +147,24 @@ def rolled(seen: SetSeen, chosen: Kept | Reused | Drafted) -> Rolled:
 
     groups = groups_of(leaders, seen.pods, seen.workers, seen.members, seen.revisions, key, size_of)
     allowed = budget(rolling_update(seen.set), seen.set.spec.replicas)
-    is_new = leaders is not None and key != _leaders_key(seen, leaders)
-    drawn = plan(numbers_of(seen.set, allowed, leaders, groups, is_new))
+    drawn = plan(numbers_of(seen.set, allowed, leaders, groups, _is_new(leaders, groups, key)))
     body = leader_set(seen.set, view, key, drawn, allowed, leaders)
     apply = None
     if leaders is None or not is_unchanged(body, leaders):
         apply = _applied(seen, msgspec.json.encode(body, order="sorted"), drawn, chosen)
     return Rolled(key, view, views, groups, drawn, chosen, apply, _is_first_step(seen, groups, drawn))
+
+
+def _is_new(leaders: StatefulSet | None, groups: tuple[GroupState, ...], key: str) -> bool:
+    """Whether groups roll to this key from here on.
+
+    They do, too, where somebody gave the leaders another label than their template and their groups have: without a
+    partition above them, the StatefulSet controller would replace all at once. Groups that nobody sees may be such.
+    """
+    if leaders is None:
+        return False
+    is_carried = bool(groups) and all(each.key == key for each in groups)
+    return leaders_key(leaders) != key or (template_key(leaders) != key and not is_carried)
 
 
 def _is_first_step(seen: SetSeen, groups: tuple[GroupState, ...], drawn: Plan) -> bool:

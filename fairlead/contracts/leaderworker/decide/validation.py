@@ -46,7 +46,7 @@ WORKER_SET_ROOM = 51
 """What a label leaves to the name of a set and the index of a group: of 63 characters two dashes and a hash of ten."""
 
 
-class Wanted(Struct, frozen=True):
+class SetNumbers(Struct, frozen=True):
     """The numbers of a LeaderWorkerSet, with the schema's defaults for what is no number."""
 
     replicas: int
@@ -94,9 +94,9 @@ def warnings(new: Json, old: Json | None = None) -> Iterator[str]:
         )
 
 
-def _wanted(tree: Json) -> Wanted:
+def _wanted(tree: Json) -> SetNumbers:
     template, update = part(tree, "spec", "leaderWorkerTemplate"), _update(tree)
-    return Wanted(
+    return SetNumbers(
         replicas=_number(part(tree, "spec").get("replicas"), 1),
         size=_number(template.get("size"), 1),
         unavailable=1 if update.get("maxUnavailable") is None else update["maxUnavailable"],
@@ -152,7 +152,7 @@ def _numbers(tree: Json) -> Iterator[str]:
         yield required(f"{_TEMPLATE}.workerTemplate", "workers are made from it")
 
 
-def _amounts(wanted: Wanted) -> Iterator[str]:
+def _amounts(wanted: SetNumbers) -> Iterator[str]:
     replicas = wanted.replicas
     if replicas < 0:
         yield invalid("spec.replicas", replicas, "replicas must be equal or greater than 0")
@@ -165,7 +165,7 @@ def _amounts(wanted: Wanted) -> Iterator[str]:
         yield invalid("spec.replicas", replicas, detail)
 
 
-def _budgets(wanted: Wanted) -> Iterator[str]:
+def _budgets(wanted: SetNumbers) -> Iterator[str]:
     given = {f"{_UPDATE}.maxUnavailable": wanted.unavailable, f"{_UPDATE}.maxSurge": wanted.surge}
     for path, value in given.items():
         yield from budget_problems(path, value)

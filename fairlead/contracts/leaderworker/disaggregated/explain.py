@@ -12,7 +12,7 @@ from datetime import datetime
 from fairlead.contracts.leaderworker.decide.disaggregated.children import Child, child_name
 from fairlead.contracts.leaderworker.decide.disaggregated.planner import RoleCounts, next_step
 from fairlead.contracts.leaderworker.decide.disaggregated.rolling import SliceState, counts_of
-from fairlead.contracts.leaderworker.decide.disaggregated.round import Standing, standing
+from fairlead.contracts.leaderworker.decide.disaggregated.round import RoundView, standing
 from fairlead.contracts.leaderworker.decide.disaggregated.seen import DisaggregatedSeen
 from fairlead.contracts.leaderworker.disaggregated.kinds import NOUN
 from fairlead.contracts.leaderworker.disaggregated.words import REASONS
@@ -64,7 +64,7 @@ def explain(seen: DisaggregatedSeen, decision: Decision, since: Mapping[str, dat
     )
 
 
-def _lanes(seen: DisaggregatedSeen, found: Standing, state: SliceState) -> Iterator[Lane]:
+def _lanes(seen: DisaggregatedSeen, found: RoundView, state: SliceState) -> Iterator[Lane]:
     several = seen.set.spec.slices > 1
     for name, counts in counts_of(seen.set, state).items():
         child = state.target.roles.get(name)
@@ -107,7 +107,7 @@ def _cells(
         number += 1
 
 
-def _coming(seen: DisaggregatedSeen, found: Standing) -> Iterator[str]:
+def _coming(seen: DisaggregatedSeen, found: RoundView) -> Iterator[str]:
     """The next step of each slice that is rolled, as soon as what is new is ready."""
     for state in found.slices:
         if not any(not old.is_drained for old in state.olds):

@@ -11,7 +11,7 @@ from msgspec import Raw
 from msgspec.structs import replace
 
 from fairlead.contracts.leaderworker.decide.revisions import key_of
-from fairlead.contracts.leaderworker.decide.seen import Reported
+from fairlead.contracts.leaderworker.decide.seen import Reported, SetSeen
 from fairlead.contracts.leaderworker.kinds import (
     GROUP_RECREATIONS,
     MAX_GROUP_RESTARTS,
@@ -21,6 +21,7 @@ from fairlead.contracts.leaderworker.kinds import (
     REVISION_HISTORY_LIMIT,
     REVISION_KEY,
     TEARDOWN,
+    LeaderWorkerSet,
     RollingUpdate,
     RolloutStrategy,
     StatefulSet,
@@ -122,14 +123,53 @@ def test_leaders_that_lost_their_label_are_mended_without_a_roll() -> None:
     assert numbers(settled) == (0, 2)
 
 
-@pytest.mark.parametrize("label", [{}, {REVISION_KEY: "edited"}])
-def test_leaders_that_lost_their_key_keep_that_of_their_template(label: dict[str, str]) -> None:
+def test_leaders_that_lost_their_key_keep_that_of_their_template() -> None:
     """Section 5.34: another key would roll all groups."""
     given = a_set(observed=2)
-    leaders = applied(given, a_revision(given), labels={NAME: "a", **label})
+    leaders = applied(given, a_revision(given), labels={NAME: "a"})
     settled = set_settled(a_set_seen(given, leaders=leaders))
     assert RECORD not in settled.does
     assert settled.body(APPLY)["metadata"]["labels"][REVISION_KEY] == key_of(a_revision(given))
+    assert numbers(settled) == (0, 2)
+
+
+def test_leaders_that_somebody_gave_another_key_roll_to_it_from_the_top() -> None:
+    """Section 3.12 point 6 and section 5.34: at partition 0 the new template would replace all leaders at once."""
+    given = a_set(observed=2)
+    leaders = applied(given, a_revision(given), labels={NAME: "a", REVISION_KEY: "edited"})
+    settled = set_settled(a_set_seen(given, leaders=leaders))
+    assert settled.does[0] is RECORD
+    assert settled.body(RECORD)["metadata"]["labels"][REVISION_KEY] == "edited"
+    body = settled.body(APPLY)
+    assert body["metadata"]["labels"][REVISION_KEY] == "edited"
+    assert body["spec"]["template"]["metadata"]["labels"][REVISION_KEY] == "edited"
+    assert numbers(settled) == (2, 2)
+
+
+def relabelled(given: LeaderWorkerSet, **changes: Any) -> SetSeen:
+    """Leaders that somebody gave another key, by a process that ended before it applied them."""
+    revision = a_revision(given, 1)
+    recorded = a_revision(given, 2, key="edited")
+    leaders = applied(given, revision, labels={NAME: "a", REVISION_KEY: "edited"})
+    return a_set_seen(given, leaders=leaders, revisions=(revision, recorded), **changes)
+
+
+@pytest.mark.parametrize("unseen", [{}, {"pods": (), "workers": ()}], ids=["groups", "none seen"])
+def test_leaders_of_another_key_roll_from_the_top_after_a_restart(unseen: dict[str, Any]) -> None:
+    """Section 5.34: the revision is there already, and groups that a cache does not show may be."""
+    settled = set_settled(relabelled(a_set(observed=2), **unseen))
+    assert RECORD not in settled.does
+    assert settled.body(APPLY)["spec"]["template"]["metadata"]["labels"][REVISION_KEY] == "edited"
+    assert numbers(settled) == (2, 2)
+
+
+def test_a_template_of_which_somebody_edits_the_key_is_put_back_without_a_rollout() -> None:
+    """Section 5.34: groups carry the key of the leaders already."""
+    given = a_set(observed=2)
+    leaders = applied(given, a_revision(given))
+    leaders.spec["template"]["metadata"]["labels"][REVISION_KEY] = "edited"
+    settled = set_settled(a_set_seen(given, leaders=leaders))
+    assert settled.body(APPLY)["spec"]["template"]["metadata"]["labels"][REVISION_KEY] == key_of(a_revision(given))
     assert numbers(settled) == (0, 2)
 
 

@@ -42,7 +42,7 @@ MOST_REFUSED = 8
 """Slices of which a write was refused, after which a round leaves the others alone."""
 
 
-class Standing(Struct, frozen=True):
+class RoundView(Struct, frozen=True):
     """What a round makes of its set before it decides anything."""
 
     children: tuple[Child, ...]
@@ -52,12 +52,12 @@ class Standing(Struct, frozen=True):
     slices: tuple[SliceState, ...]
 
 
-def standing(seen: DisaggregatedSeen) -> Standing:
+def standing(seen: DisaggregatedSeen) -> RoundView:
     children = owned(seen)
     revision = target_revision(seen.set, children)
     scaling = scaling_of(seen, children)
     slices = tuple(state_of(index, children, revision, scaling.targets) for index in range(seen.set.spec.slices))
-    return Standing(children, revision, scaling, slices)
+    return RoundView(children, revision, scaling, slices)
 
 
 def decide(seen: DisaggregatedSeen, now: datetime) -> Outcome:
@@ -81,7 +81,7 @@ def decide(seen: DisaggregatedSeen, now: datetime) -> Outcome:
     )
 
 
-def _allowed(seen: DisaggregatedSeen, found: Standing) -> Iterator[Steps]:
+def _allowed(seen: DisaggregatedSeen, found: RoundView) -> Iterator[Steps]:
     """Slices beyond those that were refused often enough are not tried: whatever refuses them refuses all alike."""
     refused = 0
     for wanted in _all_steps(seen, found):
@@ -92,7 +92,7 @@ def _allowed(seen: DisaggregatedSeen, found: Standing) -> Iterator[Steps]:
             return
 
 
-def _all_steps(seen: DisaggregatedSeen, found: Standing) -> Iterable[Steps]:
+def _all_steps(seen: DisaggregatedSeen, found: RoundView) -> Iterable[Steps]:
     yield _removed_slices(seen, found.children)
     yield found.scaling.steps
     if (unsliced := _made_anew(seen, found)).writes:
@@ -116,7 +116,7 @@ def _removed_slices(seen: DisaggregatedSeen, children: Iterable[Child]) -> Steps
     return Steps(Reason.RETIRING if writes else Reason.COMPLETE, writes)
 
 
-def _made_anew(seen: DisaggregatedSeen, found: Standing) -> Steps:
+def _made_anew(seen: DisaggregatedSeen, found: RoundView) -> Steps:
     """Children of the target from before there were slices, once there is more than one: their Services go first."""
     given = seen.set
     if given.spec.slices <= 1:
