@@ -7,7 +7,7 @@ import pytest
 from fairlead.contracts.plans.kinds import BATCH_READY, ORIGINAL, ROLLING, SUCCEEDED
 from kubeloop import clock
 from kubeloop.objects.apps import DEPLOYMENTS
-from tests.e2e.clusters import Site
+from tests.e2e.clusters import Site, long
 from tests.e2e.plan_play import a_pair, batches, begin
 from tests.e2e.plans import with_traits
 
@@ -36,7 +36,7 @@ async def test_scenario_1_happy_pair(site: Site) -> None:
     assert await play.tells("Rollout Finalized")
 
 
-@with_traits()
+@with_traits(long=True)
 async def test_scenario_2_decrease_first(site: Site) -> None:
     """The source shrinks before the target grows, so there are never more pods than before."""
     play = await begin(site)
@@ -50,7 +50,7 @@ async def test_scenario_2_decrease_first(site: Site) -> None:
     assert play.sums() == [5, 4, 5, 3, 5, 3, 5]
 
 
-@pytest.mark.parametrize("field", ["lastBatchToRollout", "batchPartition"])
+@pytest.mark.parametrize("field", ["lastBatchToRollout", long("batchPartition")])
 @with_traits()
 async def test_scenario_3_manual_gate(site: Site, field: str) -> None:
     """A partition lets its batch go and none after it, until somebody raises it."""

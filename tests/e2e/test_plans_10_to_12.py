@@ -17,7 +17,7 @@ from kubeloop.request import delete
 from kubesim.pods.behaviour import HOLD
 from kubesim.standins.cloneset_definition import DEFINITION
 from tests.e2e.clone_sets import run_clone_sets
-from tests.e2e.clusters import Site, everywhere
+from tests.e2e.clusters import Site, everywhere, long
 from tests.e2e.history import Tree
 from tests.e2e.plan_play import NEW, OLD, Play, batches, begin, pods_of, reference
 from tests.e2e.plans import definitions, with_traits
@@ -60,7 +60,7 @@ async def clone_set(play: Play, **strategy: Any) -> Tree:
     return target
 
 
-@pytest.mark.parametrize("strategy", [{"paused": True}, {"partition": 5}], ids=["paused", "partition"])
+@pytest.mark.parametrize("strategy", [{"paused": True}, long({"partition": 5})], ids=["paused", "partition"])
 @with_clone_sets()
 async def test_scenario_10_clone_set(site: Site, strategy: Tree) -> None:
     """A frozen set is claimed, its partition falls batch by batch, and in the end it is free and unfrozen."""
@@ -110,7 +110,9 @@ async def test_a_clone_set_whose_rollout_is_deleted_midway_stays_as_it_is(site: 
     assert play.owners("c", CLONE_SETS) == []
 
 
-@pytest.mark.parametrize(("size", "sizes"), [(8, [5, 7, 8]), (2, [5, 3, 2])], ids=["up", "down"])
+@pytest.mark.parametrize(
+    ("size", "sizes"), [(8, [5, 7, 8]), pytest.param(2, [5, 3, 2], marks=pytest.mark.long)], ids=["up", "down"]
+)
 @with_clone_sets()
 async def test_a_clone_set_is_scaled_in_batches(site: Site, size: int, sizes: list[int]) -> None:
     """R-25, with the sizes as its controller tells them."""
@@ -166,7 +168,7 @@ async def test_scenario_11_stateful_set(site: Site) -> None:
     assert play.owners("s", STATEFULSETS) == []
 
 
-@with_traits()
+@with_traits(long=True)
 async def test_scenario_11_old_pods_that_are_ready_do_not_count(site: Site) -> None:
     """Three old pods are ready and the new one is not: the batch is not available."""
     play = await begin(site)

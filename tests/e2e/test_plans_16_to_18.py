@@ -7,7 +7,7 @@ import pytest
 from fairlead.contracts.plans.kinds import ABANDONED, ACTION, FAILED, ROLLING, ROLLOUT_TRAITS, TRAIT_FINALIZER
 from kubeloop.objects.apps import DEPLOYMENTS
 from kubeloop.objects.core import PODS
-from tests.e2e.clusters import Site
+from tests.e2e.clusters import Site, long
 from tests.e2e.plan_play import Play, a_pair, batches, begin, reference
 from tests.e2e.plans import with_traits
 from tests.e2e.rollouts import is_ready
@@ -49,7 +49,7 @@ async def test_scenario_16_swap_in_mid_rollout(site: Site) -> None:
     assert play.status()["rolloutTargetSize"] == 5
 
 
-@with_traits()
+@with_traits(long=True)
 async def test_scenario_28_turned_round_between_the_halves(site: Site) -> None:
     """When the target has grown and the source has not shrunk, nothing is lost by turning round."""
     play = await begin(site, ready_after=0.5)
@@ -90,7 +90,7 @@ async def _in_batch_1(play: Play, **plan: object) -> dict[str, str]:
     return uids(play)
 
 
-@pytest.mark.parametrize("is_failed", [False, True], ids=["rolling", "failed"])
+@pytest.mark.parametrize("is_failed", [False, long(True)], ids=["rolling", "failed"])
 @with_traits()
 async def test_scenario_18_delete_with_revert(site: Site, is_failed: bool) -> None:
     """The old pods are there and ready before the new ones go, also of a rollout that has failed."""

@@ -101,7 +101,7 @@ async def test_scenario_19_metric_gate_that_refuses(site: Site) -> None:
         assert play.owners("d1") == play.owners("d2") == []
 
 
-@with_traits()
+@with_traits(long=True)
 async def test_scenario_19_metric_gate_that_waits_for_data(site: Site) -> None:
     """Without data the batch waits, and a value in range lets it go."""
     prometheus = Prometheus(None)

@@ -7,7 +7,7 @@ import pytest
 from fairlead.contracts.plans.kinds import FAILED, TRAFFIC_COPIES
 from kubeloop.objects.apps import DEPLOYMENTS
 from kubesim.pods.behaviour import ERROR_SHARE
-from tests.e2e.clusters import Site
+from tests.e2e.clusters import Site, long
 from tests.e2e.history import Tree
 from tests.e2e.plan_play import batches
 from tests.e2e.plan_routes import a_shop, backends_of, with_routes
@@ -15,7 +15,7 @@ from tests.e2e.plan_routes import a_shop, backends_of, with_routes
 AT_THE_GATE = ("rollingInBatches", "batchReady", 0)
 
 
-@pytest.mark.parametrize("provider", ["gatewayapi", "istio", "smi"])
+@pytest.mark.parametrize("provider", ["gatewayapi", long("istio"), "smi"])
 @with_routes()
 async def test_scenario_20_traffic(site: Site, provider: str) -> None:
     """One pod of five gets a fifth of the requests; in the end only the target is left. Rules of others stay."""
@@ -62,7 +62,7 @@ async def test_scenario_29_automatic_revert(site: Site) -> None:
     assert shop.play.sizes_of("d1") == [5, 4, 2, 5]
 
 
-@pytest.mark.parametrize("provider", ["gatewayapi", "istio"])
+@pytest.mark.parametrize("provider", [long("gatewayapi"), "istio"])
 @with_routes()
 async def test_scenario_32_header(site: Site, provider: str) -> None:
     """At weight 0 only requests with the header reach the target, also after a restart; afterwards nothing is left."""

@@ -60,6 +60,19 @@ async def test_a_revision_is_rolled_turned_round_in_the_middle_and_rolled_again(
 
 
 @with_app_rollouts()
+async def test_another_target_without_a_source_takes_the_pods_of_the_last_one(site: Site) -> None:
+    play = await begin(site)
+    await play.revise(NEW, "shop-v2")
+
+    await play.upgrade("shop-v2", **batches(1, 1))
+    await play.until(lambda: play.deployments() == {"web-v1": 0, "web-v2": 2})
+    await play.ends()
+
+    assert (play.status()["lastTargetAppRevision"], play.status()["LastSourceAppRevision"]) == ("shop-v2", "shop-v1")
+    assert min(play.sums()[1:]) >= 2
+
+
+@with_app_rollouts()
 async def test_an_older_version_of_the_kind_is_served_beside(site: Site) -> None:
     play = await begin(site)
     spec = {"targetAppRevisionName": "shop-v9", "rolloutPlan": {"targetSize": 1}}

@@ -12,6 +12,7 @@ from fairlead.contracts.plans.kinds import (
     ROLLOUTS,
     TRAIT_DEFINITIONS,
 )
+from fairlead.contracts.plans.verbs import VERBS
 from kubeloop.objects.apps import CONTROLLER_REVISIONS, DEPLOYMENTS
 from kubeloop.objects.meta import Ref
 from kubeloop.request import delete
@@ -21,6 +22,7 @@ from tests.e2e.history import Tree
 from tests.e2e.installing import define
 from tests.e2e.plan_play import NEW, OLD, batches
 from tests.e2e.revision_play import RevisionPlay, definitions_of
+from tests.e2e.verbs import said
 
 FOLLOWED = (ROLLOUTS, APPLICATIONS, COMPONENTS, CONFIGURATIONS)
 definitions = partial(definitions_of, ROLLOUT_TRAITS, TRAIT_DEFINITIONS, *FOLLOWED)
@@ -69,6 +71,25 @@ async def test_an_application_is_rolled_by_a_rollout_revision_by_revision(site: 
 
     await site.client.call(delete(Ref(APPLICATIONS, site.namespace, "shop")))
     await play.until(lambda: not play.trait("web") and play.deployments() == {})
+
+
+@with_rollout_traits(on=("sim",))
+async def test_a_trait_that_is_taken_off_half_way_lets_its_rollout_end_first(site: Site) -> None:
+    play = await begin(site)
+    await play.apply("shop", component(OLD, rolled(targetSize=2)))
+    await play.until(lambda: has_run(play, web_v1=2))
+    await play.apply("shop", component(NEW, rolled(**batches(1, 1, batchPartition=0))))
+    await play.until(lambda: play.deployments() == {"web-v1": 1, "web-v2": 1})
+
+    await play.apply("shop", component(NEW))
+    await play.until(lambda: "is not described any more and is at work" in str(play.object(CONFIGURATIONS, "shop-v3")))
+    assert play.deployments() == {"web-v1": 1, "web-v2": 1}
+
+    await said(site, VERBS, "promote", "web")
+    await play.until(lambda: not play.trait("web"))
+    await play.until(lambda: play.controller(DEPLOYMENTS, "web-v2") == "shop-v3")
+    assert play.deployments() == {"web-v2": 2}
+    assert min(play.sums()[1:]) >= 2
 
 
 @with_rollout_traits(on=("sim",))

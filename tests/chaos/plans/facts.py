@@ -9,20 +9,23 @@ from msgspec import Struct
 
 from kubesim.store.versions import Tree
 
+LOCATING = "locatingTargetApp"
 VERIFYING, INITIALIZING, ROLLING, FINALISING = "verifyingSpec", "initializing", "rollingInBatches", "finalising"
 FAILING, ABANDONED, DELETING = "rolloutFailing", "rolloutAbandoned", "RolloutDeletingState"
 SUCCEEDED, FAILED = "rolloutSucceed", "rolloutFailed"
 ENDED = (SUCCEEDED, FAILED)
 GIVING_UP = (FAILING, ABANDONED, DELETING)
 BATCH_INITIALIZING, BATCH_ROLLING, BATCH_READY = "batchInitializing", "batchInRolling", "batchReady"
-FINALIZER = "finalizers.rollouttrait.standard.oam.dev"
+FINALIZERS = {"finalizers.rollouttrait.standard.oam.dev", "finalizers.approllout.oam.dev"}
 ACTION = "fairlead.dev/rollout-action"
 PAIR, ORDINALS, PARTITION, ON_NODES = "deployments", "statefulsets", "clonesets", "daemonsets"
+UNKNOWN = {"kind": "", "name": ""}
+"""The target of an AppRollout that has not made it yet."""
 KINDS = {"Deployment": PAIR, "StatefulSet": ORDINALS, "CloneSet": PARTITION, "DaemonSet": ON_NODES}
 
 
 class RolloutFact(Struct, frozen=True):
-    """One version of one RolloutTrait."""
+    """One version of one RolloutTrait, or of one AppRollout."""
 
     uid: str
     name: str
@@ -83,13 +86,13 @@ class RolloutFact(Struct, frozen=True):
 
 def rollout_fact(tree: Tree, version: int) -> RolloutFact:
     metadata, plan, status = tree["metadata"], tree["spec"]["rolloutPlan"], tree.get("status") or {}
-    target = status.get("lastTargetRef") or tree["spec"]["targetRef"]
+    target = status.get("lastTargetRef") or tree["spec"].get("targetRef") or UNKNOWN
     sources = tuple(each["ref"]["name"] for each in status.get("sources") or ())
     batches = plan.get("rolloutBatches") or ()
     batch = status.get("currentBatch", 0)
     own = batches[batch] if batch < len(batches) else {}
     action = (metadata.get("annotations") or {}).get(ACTION, "")
-    plural = KINDS[target["kind"]]
+    plural = KINDS.get(target["kind"], PAIR)
     size, original = status.get("rolloutTargetSize", -1), status.get("rolloutOriginalSize", 0)
     return RolloutFact(
         uid=metadata["uid"],
@@ -103,7 +106,7 @@ def rollout_fact(tree: Tree, version: int) -> RolloutFact:
         sizes=tuple(status.get("effectiveBatches") or ()),
         start=status.get("startTargetSize", 0),
         original=original,
-        target=target["name"],
+        target=target["name"] if target["kind"] in KINDS else "",
         plural=plural,
         sources=sources,
         is_scale=not sources
@@ -114,7 +117,7 @@ def rollout_fact(tree: Tree, version: int) -> RolloutFact:
         is_exact=not any(each.get("maxUnavailable") for each in batches),
         partition=plan.get("lastBatchToRollout", plan.get("batchPartition")),
         tolerance=own.get("maxUnavailable", 0),
-        has_finalizer=FINALIZER in (metadata.get("finalizers") or ()),
+        has_finalizer=not FINALIZERS.isdisjoint(metadata.get("finalizers") or ()),
         is_leaving="deletionTimestamp" in metadata,
         reverts=plan.get("onFailure") == "revert" or plan.get("revertOnDelete", False) or action.startswith("revert"),
         hooked=any(each.get("batchRolloutWebhooks") for each in batches),
@@ -170,5 +173,7 @@ def is_ready(pod: Tree) -> bool:
 
 
 def app_of(pod: Tree) -> str:
-    app: str = (pod["metadata"].get("labels") or {}).get("app", "")
+    """The workload that it is of; of a component revision, which labels its pods."""
+    labels = pod["metadata"].get("labels") or {}
+    app: str = labels.get("app.oam.dev/revision") or labels.get("app", "")
     return app

@@ -9,6 +9,7 @@ from hypothesis import strategies as st
 from kubesim.faults import Fault
 from kubesim.pods.behaviour import CRASH_AFTER, HOLD
 from kubesim.store.versions import Tree
+from tests.chaos.plans.app_world import world_of
 from tests.chaos.plans.outside import GOOD
 from tests.chaos.plans.steps import (
     Act,
@@ -27,6 +28,7 @@ from tests.chaos.plans.steps import (
     Names,
     OverwriteRoute,
     Pause,
+    Retarget,
     ScaleByHand,
     Second,
     TakeClaim,
@@ -75,7 +77,8 @@ class RolloutProgram(Program, frozen=True):
                 world.check()
             await ended(world)
 
-        world = play(self.setting, scenario, steps=MOST_STEPS, of=RolledWorld)
+        assert isinstance(self.setting, RolledSetting)
+        world = play(self.setting, scenario, steps=MOST_STEPS, of=world_of(self.setting))
         assert isinstance(world, RolledWorld)
         return world
 
@@ -121,6 +124,7 @@ PEOPLE = one_in_turn(
     st.builds(OverwriteRoute, st.sampled_from(OVERWRITTEN)),
     st.builds(LoseMetrics, st.sampled_from([GOOD, "", "NaN", 500, None])),
 )
+OF_REVISIONS = one_in_turn(PEOPLE, st.builds(Retarget, st.sampled_from([1, 2, 3]), st.booleans()))
 HARMS = one_in_turn(
     st.builds(Act, st.sampled_from(["abort", "revert", "retry"])),
     st.builds(DeleteRollout, PROPAGATIONS, st.sampled_from([0.0, 1.0, 30.0]), st.sampled_from([False, False, True])),
@@ -136,7 +140,7 @@ PODS_IN_TROUBLE = one_in_turn(
     st.builds(TroublePod, NUMBERS, st.sampled_from([HOLD, CRASH_AFTER, CRASH_AFTER, None])),
     st.builds(LosePod, NUMBERS, st.sampled_from([None, None, 0])),
 )
-WRITES = ("status", "status", "workload", "workload", "workload", "rollout", "lease", "event")
+WRITES = ("made", "status", "status", "workload", "workload", "workload", "rollout", "lease", "event")
 WRITE_FAULTS = st.one_of(REFUSALS, st.just(Fault("status", status=422)), LOSSES, DELAYS, LATER)
 OPERATORS_IN_TROUBLE = one_in_turn(
     st.builds(FailRollout, REPLICAS, st.sampled_from(WRITES), st.sampled_from([1, 1, 2, 3]), WRITE_FAULTS),
@@ -165,6 +169,9 @@ EVERYTHING = one_in_turn(PEOPLE, PEOPLE, HARMS, PODS_IN_TROUBLE, OPERATORS_IN_TR
 QUIET = one_in_turn(PEOPLE, OPERATORS_IN_TROUBLE, OPERATORS_IN_TROUBLE)
 """Nobody does what fails a rollout or troubles pods: whatever operators meet, it succeeds."""
 DISTURBED = one_in_turn(PEOPLE, HARMS, HARMS, PODS_IN_TROUBLE)
+REVISED = one_in_turn(OF_REVISIONS, OF_REVISIONS, HARMS, PODS_IN_TROUBLE, OPERATORS_IN_TROUBLE, OPERATORS_IN_TROUBLE)
+REVISED_QUIETLY = one_in_turn(OF_REVISIONS, OPERATORS_IN_TROUBLE, OPERATORS_IN_TROUBLE)
+"""The same of AppRollouts, whose revisions change."""
 
 
 @st.composite
@@ -191,6 +198,7 @@ def rolled_settings(draw: st.DrawFn, kinds: tuple[str, ...]) -> RolledSetting:
 
 
 PAIRS = ("pair",)
+REVISIONS = ("revisions",)
 IN_PLACE = ("ordinals", "partition", "scale", "nodes")
 
 

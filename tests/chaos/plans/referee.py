@@ -28,6 +28,7 @@ from tests.chaos.plans.facts import (
     FINALISING,
     GIVING_UP,
     INITIALIZING,
+    LOCATING,
     ON_NODES,
     ORDINALS,
     PAIR,
@@ -45,6 +46,8 @@ from tests.chaos.plans.route_referee import RouteReferee, may_route
 
 OTHERS = "somebody"
 TRAITS, PODS = "rollouttraits", "pods"
+_UNWRITTEN = {LOCATING: "B-3", VERIFYING: "I-12"}
+"""By state, the rule by which nothing is written to workloads in it."""
 OF_EVERY_REPLICA = ("leases", "events")
 
 
@@ -58,8 +61,10 @@ class Begun(Struct, frozen=True):
 
 
 class RolloutReferee(Judge):
-    def __init__(self, now: Callable[[], float], steps: Callable[[], int], lease: str) -> None:
+    def __init__(self, now: Callable[[], float], steps: Callable[[], int], lease: str, rollouts: str = TRAITS) -> None:
         super().__init__(now, steps, lease)
+        self.kind = rollouts
+        """The plural of what is rolled by."""
         self.record = Record()
         self.routes = RouteReferee(self.record, self.broken)
         self.touched = False
@@ -125,9 +130,11 @@ class RolloutReferee(Judge):
         fact = self.record.rollout(begun.name)
         if fact is None:
             return
-        seen = rollouts_since(self.record.rollouts[fact.uid], begun.told.get(TRAITS, 0))
+        seen = rollouts_since(self.record.rollouts[fact.uid], begun.told.get(self.kind, 0))
+        if self._makes_target(seen, where, body):
+            return
         if not any(map(_may_write, seen)):
-            rule = "I-12" if seen[-1].state == VERIFYING else "I-5" if _rests(seen[-1]) else "3.3"
+            rule = _UNWRITTEN.get(seen[-1].state) or ("I-5" if _rests(seen[-1]) else "3.3")
             self.broken(rule, f"{begun.name} wrote {where[1]} in {seen[-1].state} {seen[-1].batch_state}")
         if not fact.has_finalizer and fact.uid not in self.stripped:
             self.broken("R-14", f"{begun.name} wrote {where[1]} without a finalizer")
@@ -137,12 +144,22 @@ class RolloutReferee(Judge):
         if all(each.is_rolling for each in seen) and {"replicas", "updateStrategy"} & set(spec):
             self._check_drift(begun, fact)
 
+    def _makes_target(self, seen: list[RolloutFact], where: Place, body: bytes) -> bool:
+        """B-3: a target that is made has no pods, and one that is there keeps what moves them."""
+        if where[0] == PODS or not any(each.state == LOCATING for each in seen):
+            return False
+        spec = msgspec.json.decode(body).get("spec") or {}
+        is_new = self.record.workload(*where) is None
+        if is_new and spec.get("replicas") == 0 and spec.get("paused") is True:
+            return True
+        return not is_new and not {"replicas", "paused"} & set(spec)
+
     def _check_routing(self, begun: Begun) -> None:
         """I-5 of routes."""
         fact = self.record.rollout(begun.name)
         if fact is None:
             return
-        seen = rollouts_since(self.record.rollouts[fact.uid], begun.told.get(TRAITS, 0))
+        seen = rollouts_since(self.record.rollouts[fact.uid], begun.told.get(self.kind, 0))
         if not any(map(may_route, seen)):
             self.broken("I-5", f"{begun.name} wrote its route in {seen[-1].state} {seen[-1].batch_state}")
 
@@ -180,7 +197,7 @@ class RolloutReferee(Judge):
             return
         if plural == PODS:
             self._see_pod(entry)
-        elif plural == TRAITS:
+        elif plural == self.kind:
             self._see_rollout(entry)
         elif plural == ROUTES:
             begun = self._sent.get((entry.user, (ROUTES, entry.name)))
@@ -229,19 +246,19 @@ class RolloutReferee(Judge):
         )
         if entry.type == "DELETED":
             self.record.rollouts.pop(fact.uid, None)
-            self.record.trees.pop((TRAITS, fact.name), None)
+            self.record.trees.pop((self.kind, fact.name), None)
             return
-        self.record.trees[TRAITS, fact.name] = entry.new
+        self.record.trees[self.kind, fact.name] = entry.new
         if own:
             self.own_writes.append(f"{entry.verb} {fact.name} {entry.subresource}")
         self.record.rollouts.setdefault(fact.uid, []).append(fact)
-        if old is not None and old.state != VERIFYING and fact.state == VERIFYING:
+        if old is not None and old.state != fact.state and fact.state in (LOCATING, VERIFYING):
             self.record.attempts[fact.uid] = Attempt()
             self.routes.overwritten.discard(fact.uid)
         if not own:
-            self._edited[TRAITS, fact.name] = fact.version
+            self._edited[self.kind, fact.name] = fact.version
         if own and old is not None and entry.subresource == "status":
-            self._check_bound(entry.user, (TRAITS, fact.name))
+            self._check_bound(entry.user, (self.kind, fact.name))
             self._check_status(entry.user, old, fact)
 
     def _check_bound(self, operator: str, place: Place) -> None:
@@ -257,7 +274,7 @@ class RolloutReferee(Judge):
         if not old.has_finalizer and new.uid not in self.stripped:
             self.broken("R-14", f"{new.name} has a status and no finalizer")
         follows = new.plural == ON_NODES
-        if old.size >= 0 and new.size not in (old.size, -1) and old.state != VERIFYING and not follows:
+        if old.size >= 0 and new.size not in (old.size, -1) and old.state not in (LOCATING, VERIFYING) and not follows:
             self.broken("I-10", f"the size of {new.name} went from {old.size} to {new.size}")
         if old.is_rolling and new.is_rolling:
             if new.batch < old.batch:
@@ -290,7 +307,7 @@ class RolloutReferee(Judge):
         elif fact.plural in (ORDINALS, ON_NODES):
             return
         else:
-            begun = self._sent[operator, (TRAITS, fact.name)]
+            begun = self._sent[operator, (self.kind, fact.name)]
             told = begun.told.get(fact.plural, 0)
             found = max(each.ready for each in since(self.record.workloads[place], told))
         if found + fact.tolerance < fact.size:
@@ -313,6 +330,14 @@ class RolloutReferee(Judge):
             self.broken("I-9", f"{fact.name} succeeded with {fact.upgraded} of {fact.size}")
         if not attempt.is_disturbed:
             self.routes.at_success(fact)
+        if self.kind != TRAITS:
+            self._check_alone(fact)
+
+    def _check_alone(self, fact: RolloutFact) -> None:
+        """C-6: no pods of the component are left beside those of the target, but where somebody put them."""
+        for place, (*_, live) in self.record.workloads.items():
+            if live.size and place[1] != fact.target and place not in self._edited:
+                self.broken("C-6", f"{fact.name} succeeded with {fact.target} beside {live.size} pods of {place[1]}")
 
     # Workloads.
 

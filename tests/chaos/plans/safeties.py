@@ -9,6 +9,7 @@ import pytest
 from msgspec.structs import replace
 
 from fairlead.contracts.plans.decide import hooks, lost_status, trait_pass, writes
+from fairlead.contracts.plans.decide.applications import revision_workloads
 from fairlead.contracts.plans.decide.metrics import judgement
 from fairlead.contracts.plans.decide.traffic import shifts
 from fairlead.contracts.plans.decide.workloads import claims, in_place, nodes, pair
@@ -131,3 +132,11 @@ def no_guard(patch: pytest.MonkeyPatch) -> None:
 
 def hooks_uncalled(patch: pytest.MonkeyPatch) -> None:
     patch.setattr(hooks, "called", lambda *_: None)
+
+
+def targets_made_with_pods(patch: pytest.MonkeyPatch) -> None:
+    patch.setattr(revision_workloads, "starting_values", lambda _: {})
+
+
+def pods_beside_ignored(patch: pytest.MonkeyPatch) -> None:
+    patch.setattr(revision_workloads, "_beside", lambda *_: "")

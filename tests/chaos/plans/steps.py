@@ -6,10 +6,10 @@ import asyncio
 from collections.abc import Callable
 from typing import Any, ClassVar
 
-from fairlead.contracts.plans.kinds import ROLLOUT_TRAITS
 from kubeloop.request import Request, place_of
 from kubesim.faults import Fault
 from kubesim.standins.route_rules import HTTP_ROUTES
+from tests.chaos.plans.app_world import AppRolledWorld
 from tests.chaos.plans.facts import ACTION
 from tests.chaos.plans.outside import BAD as BAD_VALUE
 from tests.chaos.plans.outside import ROUTE, a_route, routing
@@ -97,6 +97,17 @@ class Names(RolloutStep, frozen=True):
         )
 
 
+class Retarget(RolloutStep, frozen=True):
+    """Another revision, from the one that has the pods, whether it is named or not."""
+
+    number: int
+    named: bool
+
+    async def play_on(self, world: RolledWorld) -> None:
+        if isinstance(world, AppRolledWorld):
+            world.retarget(self.number, named=self.named)
+
+
 class OverwriteRoute(RolloutStep, frozen=True):
     """By somebody who knows nothing of the rollout; without weights it is deleted."""
 
@@ -158,7 +169,7 @@ class Act(Harm, frozen=True):
 
     async def harm(self, world: RolledWorld) -> None:
         stamp = f"{self.what}@2026-01-01T00:00:00Z"
-        world.patch(ROLLOUT_TRAITS, "r", {"metadata": {"annotations": {ACTION: stamp}}})
+        world.patch(world.rollouts, "r", {"metadata": {"annotations": {ACTION: stamp}}})
 
 
 class BadMetrics(Harm, frozen=True):
@@ -174,12 +185,12 @@ class DeleteRollout(Harm, frozen=True):
     stripped: bool = False
 
     async def harm(self, world: RolledWorld) -> None:
-        world.remove(ROLLOUT_TRAITS, "r", self.propagation)
+        world.remove(world.rollouts, "r", self.propagation)
         if self.stripped:
             fact = world.judge.record.rollout("r")
             if fact is not None:
                 world.judge.stripped.add(fact.uid)
-            world.patch(ROLLOUT_TRAITS, "r", {"metadata": {"finalizers": None}})
+            world.patch(world.rollouts, "r", {"metadata": {"finalizers": None}})
         await asyncio.sleep(self.after)
         world.roll()
 
@@ -225,7 +236,7 @@ class DeleteSecond(Harm, frozen=True):
     propagation: str
 
     async def harm(self, world: RolledWorld) -> None:
-        world.remove(ROLLOUT_TRAITS, "s", self.propagation)
+        world.remove(world.rollouts, "s", self.propagation)
 
 
 class BadPlan(Harm, frozen=True):
@@ -284,7 +295,8 @@ def _writes(*plurals: str) -> Callable[[Request], bool]:
 MEANS: dict[str, Callable[[Request], bool]] = {
     "status": lambda sent: sent.method != "GET" and place_of(sent.path).subresource == "status",
     "workload": _writes("deployments", "statefulsets", "clonesets", "daemonsets", "pods"),
-    "rollout": _writes("rollouttraits"),
+    "rollout": _writes("rollouttraits", "approllouts"),
+    "made": _writes("components", "controllerrevisions", "applications", "applicationrevisions"),
     "event": _writes("events"),
     "lease": lambda sent: place_of(sent.path).plural == "leases",
     "read": lambda sent: sent.verb == "get",

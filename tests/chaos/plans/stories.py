@@ -8,7 +8,8 @@ from collections.abc import Awaitable, Callable
 from fairlead.contracts.plans.kinds import ROLLOUT_TRAITS
 from kubeloop.objects.apps import DEPLOYMENTS
 from kubesim.faults import Fault
-from tests.chaos.plans.facts import BATCH_READY, ENDED, INITIALIZING, ROLLING, SUCCEEDED
+from tests.chaos.plans.app_world import AppRolledWorld
+from tests.chaos.plans.facts import ACTION, BATCH_READY, ENDED, INITIALIZING, ROLLING, SUCCEEDED
 from tests.chaos.plans.outside import BAD
 from tests.chaos.plans.steps import MEANS, DeleteRollout
 from tests.chaos.plans.world import RolledWorld
@@ -150,3 +151,26 @@ async def hooks_that_refuse(world: RolledWorld) -> None:
     await asyncio.sleep(20)
     world.heal()
     await world.finish(300)
+
+
+async def another_revision(world: RolledWorld) -> None:
+    assert isinstance(world, AppRolledWorld)
+    world.retarget(2, named=True)
+    await world.finish(300)
+
+
+async def a_third_revision_after_an_abort(world: RolledWorld) -> None:
+    """`r` has stopped between the first two, and `s` knows of one of them."""
+    assert isinstance(world, AppRolledWorld)
+    world.edit({"rolloutPlan": {**world.plan(), "lastBatchToRollout": 0}})
+    world.retarget(2, named=True)
+    await _comes(world, ROLLING, batch_state=BATCH_READY)
+    world.patch(world.rollouts, "r", {"metadata": {"annotations": {ACTION: "abort@2026-01-01T00:00:00Z"}}})
+    await _comes(world, *ENDED)
+    world.roll_between("s", 3, 2, rolloutBatches=[{}])
+    assert await world.until(lambda: _state(world, "s") in ENDED, 300.0)
+
+
+def _state(world: RolledWorld, name: str) -> str:
+    fact = world.judge.record.rollout(name)
+    return "" if fact is None else fact.state

@@ -10,7 +10,18 @@ from __future__ import annotations
 from hypothesis import given
 
 from tests.chaos.machine import MARKS, machine
-from tests.chaos.plans.programs import DISTURBED, EVERYTHING, IN_PLACE, PAIRS, QUIET, RolloutProgram, rollout_programs
+from tests.chaos.plans.programs import (
+    DISTURBED,
+    EVERYTHING,
+    IN_PLACE,
+    PAIRS,
+    QUIET,
+    REVISED,
+    REVISED_QUIETLY,
+    REVISIONS,
+    RolloutProgram,
+    rollout_programs,
+)
 
 pytestmark = MARKS
 PROGRAMS = 2
@@ -25,6 +36,18 @@ def test_whatever_happens_a_pair_is_rolled_in_safety_and_to_the_end(program: Rol
 @machine(PROGRAMS)
 @given(rollout_programs(PAIRS, QUIET))
 def test_whatever_operators_meet_a_pair_succeeds(program: RolloutProgram) -> None:
+    program.play()
+
+
+@machine(PROGRAMS)
+@given(rollout_programs(REVISIONS, REVISED))
+def test_whatever_happens_revisions_are_made_and_rolled_in_safety_and_to_the_end(program: RolloutProgram) -> None:
+    program.play()
+
+
+@machine(PROGRAMS)
+@given(rollout_programs(REVISIONS, REVISED_QUIETLY))
+def test_whatever_operators_meet_revisions_succeed(program: RolloutProgram) -> None:
     program.play()
 
 

@@ -9,6 +9,7 @@ from msgspec import structs
 
 from tests.chaos.judge import Broken
 from tests.chaos.plans import safeties, stories
+from tests.chaos.plans.app_world import world_of
 from tests.chaos.plans.safeties import Take
 from tests.chaos.plans.stories import Story
 from tests.chaos.plans.world import RolledSetting, RolledWorld
@@ -20,6 +21,7 @@ HOOKED = structs.replace(FIVE, hooked=True)
 ROUTED = structs.replace(FIVE, routed=True)
 UNREADY = structs.replace(ROUTED, tolerance=5, ready_after=20.0)
 MEASURED = structs.replace(FIVE, measured=True)
+REVISIONS = structs.replace(FIVE, kind="revisions")
 NODES = structs.replace(FIVE, kind="nodes")
 CLONES = structs.replace(FIVE, kind="partition", batches=(None,), lag=1.0)
 
@@ -82,6 +84,13 @@ CASES: dict[str, tuple[Take, Story, RolledSetting, str]] = {
         FIVE,
         "I-7",
     ),
+    "a target is made without pods": (safeties.targets_made_with_pods, stories.another_revision, REVISIONS, "B-3"),
+    "pods of no revision are left beside": (
+        safeties.pods_beside_ignored,
+        stories.a_third_revision_after_an_abort,
+        REVISIONS,
+        "C-6",
+    ),
     "hooks come before their batch": (safeties.hooks_uncalled, stories.hooks_that_refuse, HOOKED, "I-8"),
 }
 
@@ -90,7 +99,7 @@ CASES: dict[str, tuple[Take, Story, RolledSetting, str]] = {
 def test_without_the_safety_an_invariant_breaks(case: str, monkeypatch: pytest.MonkeyPatch) -> None:
     """In one of a few orders of what is simultaneous."""
     take, story, setting, invariant = CASES[case]
-    play_once(story, setting, started(story), of=RolledWorld)
+    play_once(story, setting, started(story), of=world_of(setting))
 
     with pytest.raises(Broken, match=f"^{invariant} broken"):
         play_in_many_orders(setting, started(story, lambda: take(monkeypatch)))
@@ -98,7 +107,7 @@ def test_without_the_safety_an_invariant_breaks(case: str, monkeypatch: pytest.M
 
 def play_in_many_orders(setting: RolledSetting, scenario: Scenario) -> None:
     for seed in range(setting.seed, setting.seed + SEEDS):
-        play(structs.replace(setting, seed=seed), scenario, of=RolledWorld)
+        play(structs.replace(setting, seed=seed), scenario, of=world_of(setting))
 
 
 def started(story: Story, before: Callable[[], None] = lambda: None) -> Scenario:

@@ -46,7 +46,7 @@ from tests.chaos.plans.outside import (
     a_template,
     routing,
 )
-from tests.chaos.plans.referee import OTHERS, TRAITS, RolloutReferee, condition_of
+from tests.chaos.plans.referee import OTHERS, RolloutReferee, condition_of
 from tests.chaos.wire import Wire
 from tests.chaos.world import NAMESPACE, Process, World
 from tests.chaos.zone_plans import Setting
@@ -55,12 +55,13 @@ from tests.e2e.plans import definitions
 
 LEASE = "kubevela"
 HOOKS = "hooks.example.test"
-WATCHED = ("rollouttraits", "deployments", "statefulsets", "clonesets", "daemonsets", "pods")
+WATCHED = ("rollouttraits", "approllouts", "deployments", "statefulsets", "clonesets", "daemonsets", "pods")
 HEALED_WITHIN = 1500.0
 """Virtual seconds: the longest waits after errors, the patience of a revert, and a rollout."""
 AT_REST = 60.0
 RESOURCES = {
     "pair": DEPLOYMENTS,
+    "revisions": DEPLOYMENTS,
     "scale": DEPLOYMENTS,
     "ordinals": STATEFULSETS,
     "partition": CLONE_SETS,
@@ -93,6 +94,8 @@ class RolledSetting(Setting, frozen=True):
 
     @property
     def workloads(self) -> tuple[str, ...]:
+        if self.kind == "revisions":
+            return ("web-v1", "web-v2", "web-v3")
         return ("d1", "d2", "d3") if self.kind == "pair" else ("w",)
 
 
@@ -115,13 +118,15 @@ class RolledWire(Wire):
 class RolledWorld(World):
     setting: RolledSetting
     judge: RolloutReferee
+    rollouts: Resource = ROLLOUT_TRAITS
+    """What is rolled by."""
 
     def __init__(self, setting: Setting) -> None:
         super().__init__(setting)
         assert isinstance(setting, RolledSetting)
         self.setting = setting
         loop = running()
-        self.judge = RolloutReferee(loop.time, lambda: loop.steps, LEASE)
+        self.judge = RolloutReferee(loop.time, lambda: loop.steps, LEASE, self.rollouts.plural)
         self.harmed = False
         """Whether somebody did what makes a rollout fail."""
         self.answer: int | None = 200
@@ -136,7 +141,7 @@ class RolledWorld(World):
     @asynccontextmanager
     async def running(self) -> AsyncIterator[World]:
         people = self.cluster.transport(master(OTHERS))
-        for tree in (*definitions(), DEFINITION, *_outside()):
+        for tree in (*self.definitions(), DEFINITION, *_outside()):
             made = await people.send(request.create(_resource(tree), "", msgspec.json.encode(tree)))
             assert made.status == 201, made.body
         await asyncio.sleep(1)  # until they are served
@@ -146,6 +151,9 @@ class RolledWorld(World):
                 yield self
             finally:
                 await self.stop_clone_sets()
+
+    def definitions(self) -> tuple[Tree, ...]:
+        return definitions()
 
     def kubelet(self) -> Kubelet:
         """A DaemonSet is as large as there are nodes."""
@@ -308,11 +316,11 @@ class RolledWorld(World):
         return reference(name, self.setting.resource)
 
     def spec(self, name: str = "r") -> Tree | None:
-        tree = self.judge.record.trees.get((TRAITS, name))
+        tree = self.judge.record.trees.get((self.rollouts.plural, name))
         return None if tree is None else tree["spec"]
 
     def edit(self, spec: Tree, name: str = "r") -> None:
-        self.patch(ROLLOUT_TRAITS, name, {"spec": spec})
+        self.patch(self.rollouts, name, {"spec": spec})
 
     def remove(self, resource: Resource, name: str, propagation: str = "") -> None:
         with suppress(StatusError):
@@ -372,9 +380,11 @@ class RolledWorld(World):
         wanted = ENDED if self.harmed else (SUCCEEDED,)
         if fact.state in wanted and not fact.is_leaving:
             return []
-        if self.harmed and fact.batch_state == BATCH_READY and self.judge.record.attempts[fact.uid].is_disturbed:
+        said = condition_of(self.judge.record.trees[self.rollouts.plural, "r"])
+        is_waiting = fact.batch_state == BATCH_READY and "BatchReady" in said  # and not on its way to the next
+        if self.harmed and is_waiting and self.judge.record.attempts[fact.uid].is_disturbed:
             return []  # a batch that lost its pods gets no approval, and that alone fails nothing
-        return [f"{fact.state} {condition_of(self.judge.record.trees[TRAITS, 'r'])}"]
+        return [f"{fact.state} {said}"]
 
     async def rest(self) -> None:
         """I-5: what has ended is not written to."""
@@ -388,7 +398,7 @@ class RolledWorld(World):
     async def leave(self) -> None:
         """L-2: all rollouts go, and hold nothing."""
         for name in ("r", "s"):
-            self.remove(ROLLOUT_TRAITS, name)
+            self.remove(self.rollouts, name)
         if not await self.until(lambda: not self.judge.record.rollouts, HEALED_WITHIN, every=1.0):
             self.judge.broken("L-2", f"{[each[-1].state for each in self.judge.record.rollouts.values()]} do not go")
         held = [place for place, each in self.judge.record.workloads.items() if each[-1].claimed_by]

@@ -9,7 +9,7 @@ import msgspec
 from msgspec import Struct
 from msgspec.structs import replace
 
-from fairlead.contracts.plans.decide.component_revisions import questions, resolved
+from fairlead.contracts.plans.decide.component_revisions import is_revision, questions, resolved
 from fairlead.contracts.plans.decide.seen import Extension, RolloutObject, TraitSeen
 from fairlead.contracts.plans.decide.workloads.live import at
 from fairlead.contracts.plans.decide.workloads.plugged import plugged
@@ -43,6 +43,7 @@ BUILT_IN = {
     (CLONE_SETS.group, CLONE_SETS.kind): (CLONE_SETS, NEWER_CLONE_SETS),
 }
 """By group and kind: the resources of it, the first that is served is used."""
+_WORKLOADS = "workloads"
 _CLAIMING = frozenset({VERIFYING, INITIALIZING, FAILING, DELETING})
 """States in which it matters whether somebody else controls a workload."""
 
@@ -58,9 +59,21 @@ class Workloads(Struct, frozen=True):
 def workloads_of(rollout: RolloutObject, answers: Answers | None = None) -> Workloads:
     """What the attempt in the status works on comes before what the spec says by now.
 
-    A component revision stands for its workload where that is answered.
+    A component revision stands for its workload where that is answered. Without one it is the same for as long as the
+    object is kept: indexes, wake-ups and rounds ask for it.
     """
+    kept = vars(rollout)
+    if _WORKLOADS in kept:
+        found: Workloads = kept[_WORKLOADS]
+        return found
     named = _named(rollout)
+    workloads = _resolved(rollout, named, answers)
+    if not any(map(is_revision, named)):
+        kept[_WORKLOADS] = workloads
+    return workloads
+
+
+def _resolved(rollout: RolloutObject, named: tuple[WorkloadReference, ...], answers: Answers | None) -> Workloads:
     known = tuple(resolved(each, rollout.metadata.namespace, answers or Answers()) for each in named)
     found: list[WorkloadReference] = []
     for each in known:

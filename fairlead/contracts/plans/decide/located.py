@@ -15,18 +15,18 @@ from fairlead.contracts.plans.decide.seen import TraitSeen
 from fairlead.contracts.plans.decide.workloads.attempt import Attempt, Before, Owner, Source
 from fairlead.contracts.plans.decide.workloads.handlers import Handler, recorded_span, starts_as_scale
 from fairlead.contracts.plans.decide.workloads.kind_table import kind_of, unsupported
-from fairlead.contracts.plans.decide.workloads.live import Kind, Paths, Style, Workload
+from fairlead.contracts.plans.decide.workloads.live import Paths, Style, Workload, WorkloadKind
 from fairlead.contracts.plans.decide.workloads.plugged import handler_of, plugged
 from fairlead.contracts.plans.kinds import LOCATING, RolloutStatus, TraitSpec, WorkloadReference
 
-_ANY = Kind(Style.PAIR, Paths(paused=""))
+_ANY = WorkloadKind(Style.PAIR, Paths(paused=""))
 """How a workload is released whose kind is no longer known: its claim is in its metadata."""
 
 
 class Located(Struct, frozen=True):
     attempt: Attempt
     handler: Handler
-    kind: Kind
+    kind: WorkloadKind
     is_scale: bool
     problem: str = ""
     """Why the kind of the target cannot be rolled."""
@@ -44,7 +44,7 @@ def located(seen: TraitSeen, spec: TraitSpec, status: RolloutStatus) -> Located:
     found = _kind(seen, target_ref)
     if f"{target_ref.kind}.{target_ref.group}" in seen.unserved:
         found = unsupported(target_ref)
-    kind, problem = (found, "") if isinstance(found, Kind) else (_ANY, found)
+    kind, problem = (found, "") if isinstance(found, WorkloadKind) else (_ANY, found)
     target = _live(seen, target_ref, kind)
     is_verified = status.target_generation != "" and status.effective_batches != ()
     names = _recorded_sources(status) if is_verified else _named_sources(seen, spec, status, target_ref, kind)
@@ -79,19 +79,19 @@ def _before(seen: TraitSeen, spec: TraitSpec, status: RolloutStatus, target: Wor
     return before(target, others, rollout.source_application, rollout.metadata.namespace, seen.answers)
 
 
-def _target_revision(spec: TraitSpec, status: RolloutStatus, kind: Kind) -> str:
+def _target_revision(spec: TraitSpec, status: RolloutStatus, kind: WorkloadKind) -> str:
     named = status.last_target_ref or spec.target_ref
     return named.name if is_revision(named) and kind.style is not Style.PAIR else ""
 
 
-def _kind(seen: TraitSeen, reference: WorkloadReference) -> Kind | str:
+def _kind(seen: TraitSeen, reference: WorkloadReference) -> WorkloadKind | str:
     plugin = plugged(reference)
     if plugin is not None:
         return plugin.kind
     return kind_of(_as_served(seen, reference), {(each.group, each.kind): each.rollout for each in seen.extensions})
 
 
-def _verified(attempt: Attempt, kind: Kind, problem: str) -> Located:
+def _verified(attempt: Attempt, kind: WorkloadKind, problem: str) -> Located:
     """With the batches of the live plan; those of a DaemonSet are recorded, because nodes come and go."""
     status = attempt.status
     span = recorded_span(status)
@@ -109,7 +109,7 @@ def _recorded_sources(status: RolloutStatus) -> tuple[WorkloadReference, ...]:
 
 
 def _named_sources(
-    seen: TraitSeen, spec: TraitSpec, status: RolloutStatus, target: WorkloadReference, kind: Kind
+    seen: TraitSeen, spec: TraitSpec, status: RolloutStatus, target: WorkloadReference, kind: WorkloadKind
 ) -> tuple[WorkloadReference, ...]:
     """What an earlier attempt left with pods comes first; each workload once, and never the target of a pair."""
     named = tuple(_workload(seen, each) for each in spec.source_ref)
@@ -135,6 +135,6 @@ def _as_served(seen: TraitSeen, reference: WorkloadReference) -> WorkloadReferen
     return reference if live is None else replace(reference, api_version=live.resource.api_version)
 
 
-def _live(seen: TraitSeen, reference: WorkloadReference, kind: Kind) -> Workload | None:
+def _live(seen: TraitSeen, reference: WorkloadReference, kind: WorkloadKind) -> Workload | None:
     found = seen.live(reference)
     return None if found is None else Workload(found.resource, found.tree, kind)

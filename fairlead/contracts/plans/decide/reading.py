@@ -6,7 +6,7 @@ as absent. Fields that are not known are left alone.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from functools import cache
 from typing import Any, Protocol, TypeVar
 
@@ -57,20 +57,24 @@ def read(kind: type[S], tree: object, path: str) -> tuple[S, tuple[str, ...]]:
 
 def written(value: Struct) -> dict[str, Any]:
     """As it is stored: nothing absent or empty, and every number."""
-    return dict(_kept(value))
+    found: dict[str, Any] = {}
+    for name, stored_as in _names(type(value)):
+        given = getattr(value, name)
+        if type(given) in _PLAIN:  # most of them: a status is written many times a second
+            if given is not None and given != "":
+                found[stored_as] = given
+        elif (stored := _stored(given)) not in (None, "", (), {}):
+            found[stored_as] = stored
+    return found
+
+
+_PLAIN = frozenset({str, int, bool, float, type(None)})
 
 
 @cache
 def stored_names(kind: type[Struct]) -> frozenset[str]:
     """What its fields are called where they are stored."""
     return frozenset(stored_as for _, stored_as in _names(kind))
-
-
-def _kept(value: Struct) -> Iterator[tuple[str, Any]]:
-    for name, stored_as in _names(type(value)):
-        stored = _stored(getattr(value, name))
-        if stored not in (None, "", (), {}):
-            yield stored_as, stored
 
 
 def _stored(value: Any) -> Any:

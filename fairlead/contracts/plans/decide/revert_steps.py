@@ -24,16 +24,19 @@ def reverted(given: Pass) -> Turn | Need | None:
     if terms is None:
         return None
     step = reverts.revert(found.attempt, found.kind.style, given.now, terms)
-    if isinstance(step, Done | Writes):
-        back = shifts.returned(given, terms, step)
+    is_left = isinstance(step, reverts.Incomplete) and step.is_left
+    done = Done() if is_left else step
+    if isinstance(done, Done | Writes):
+        back = shifts.returned(given, terms, done)
         if isinstance(back, Turn | Need):
             return back
         step = back or step
-    status = given.status
+    status = shifts.weighed_back(given) if isinstance(step, Done) or is_left else given.status
     match step:
         case Done():
-            status = shifts.weighed_back(given)
             freed, note = reverts.released(found.attempt), Note(REVERTED, "the workloads are as they were before")
+        case reverts.Incomplete(text, is_left=True):
+            freed, note = reverts.released(found.attempt), Note(REVERTED, text, warning=True)
         case reverts.Incomplete(text):
             freed = found.handler.finish(found.attempt, succeeded=False, keeps_original=state != DELETING)
             note = Note(REVERTED, text, warning=True)

@@ -15,6 +15,7 @@ from fairlead.contracts.plans.applications.kinds import AppRolloutSpec, Deployme
 from fairlead.contracts.plans.decide.admission import updates
 from fairlead.contracts.plans.decide.admission.validation import PLAN, plan_refusals
 from fairlead.contracts.plans.decide.applications.adjustments import components_of
+from fairlead.contracts.plans.decide.applications.app_rollouts import asked_for, last_of
 from fairlead.contracts.plans.decide.applications.snapshots import ApplicationSnapshot
 from fairlead.contracts.plans.decide.applications.trees import Tree
 from fairlead.contracts.plans.decide.reading import read
@@ -104,8 +105,17 @@ def refusals(named: Named, given: Reviewed) -> Iterator[str]:
     if given.old is not None:
         before = named.read(given.old)
         others = frozenset({COMPONENTS}) if spec.component_list != before.component_list else frozenset[str]()
-        is_renamed = named.names(spec) != named.names(before)
+        is_renamed = _is_renamed(named, spec, before, given.old.get("status"))
         yield from updates.refusals(given.new, given.old, is_renamed=is_renamed, others=others)
+
+
+def _is_renamed(
+    named: Named, after: DeploymentSpec | AppRolloutSpec, before: DeploymentSpec | AppRolloutSpec, status: object
+) -> bool:
+    """A-8; an AppRollout that no longer names its source goes on as it was."""
+    if isinstance(after, AppRolloutSpec) and isinstance(before, AppRolloutSpec):
+        return asked_for(after).are_others_than(asked_for(before), last_of(status))
+    return named.names(after) != named.names(before)
 
 
 def _chosen(named: Named, spec: DeploymentSpec | AppRolloutSpec) -> Iterator[str]:

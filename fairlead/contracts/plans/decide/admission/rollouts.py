@@ -7,6 +7,7 @@ from collections.abc import Iterator
 from fairlead.contracts.plans.applications.kinds import RolloutSpec
 from fairlead.contracts.plans.decide.admission import updates
 from fairlead.contracts.plans.decide.admission.validation import PLAN, plan_refusals
+from fairlead.contracts.plans.decide.applications.revision_rollouts import asked_for, last_of
 from fairlead.contracts.plans.decide.field_rules import named
 from fairlead.contracts.plans.decide.reading import read
 from fairlead.contracts.plans.kinds import Json
@@ -29,18 +30,15 @@ def refusals(new: Json, old: Json | None) -> Iterator[str]:
     if old is not None:
         before = read(RolloutSpec, old.get("spec"), "spec")[0]
         others = frozenset({COMPONENT}) if spec.component_name != before.component_name else frozenset[str]()
-        yield from updates.refusals(new, old, is_renamed=_chosen(spec) != _chosen(before), others=others)
+        is_renamed = asked_for(spec).are_others_than(asked_for(before), last_of(old.get("status")))
+        yield from updates.refusals(new, old, is_renamed=is_renamed, others=others)
 
 
 def _names(spec: RolloutSpec) -> Iterator[str]:
-    target, source = _chosen(spec)
+    target, source = spec.target_revision_name, spec.source_revision_name
     if not target:
         yield required(TARGET)
     elif target == source:
         yield invalid(SOURCE, source, "must not be the target")
     for path, name in ((TARGET, target), (SOURCE, source), (COMPONENT, spec.component_name)):
         yield from named(path, name)
-
-
-def _chosen(spec: RolloutSpec) -> tuple[str, str]:
-    return spec.target_revision_name, spec.source_revision_name

@@ -11,7 +11,7 @@ from fairlead.contracts.plans.decide.field_rules import at_least, duration, name
 from fairlead.contracts.plans.decide.metrics.rules import metric_refusals
 from fairlead.contracts.plans.decide.reading import read
 from fairlead.contracts.plans.decide.workloads.kind_table import kind_of
-from fairlead.contracts.plans.decide.workloads.live import Kind, Style
+from fairlead.contracts.plans.decide.workloads.live import Style, WorkloadKind
 from fairlead.contracts.plans.kinds import (
     BATCH_HOOKS,
     METHODS,
@@ -82,7 +82,7 @@ def _reference(path: str, reference: WorkloadReference, namespace: str) -> Itera
 def _is_paired(reference: WorkloadReference) -> bool:
     """Of custom kinds that is only known when they are verified."""
     kind = kind_of(reference, {})
-    return isinstance(kind, Kind) and kind.style is Style.PAIR
+    return isinstance(kind, WorkloadKind) and kind.style is Style.PAIR
 
 
 def plan_refusals(plan: RolloutPlan) -> Iterator[str]:

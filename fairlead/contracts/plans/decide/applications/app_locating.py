@@ -13,6 +13,7 @@ from fairlead.contracts.plans.decide.applications.asking import Flow, read, read
 from fairlead.contracts.plans.decide.applications.configuration_writes import Sharing, shared
 from fairlead.contracts.plans.decide.applications.foreign_kinds import foreign_kind
 from fairlead.contracts.plans.decide.applications.handover import Pending, Refused, Writing
+from fairlead.contracts.plans.decide.applications.missing_revisions import missing_snapshot
 from fairlead.contracts.plans.decide.applications.revision_workloads import (
     Located,
     Making,
@@ -49,9 +50,8 @@ def located(seen: AppRolloutSeen) -> Flow[Located]:
 
 def _chosen(seen: AppRolloutSeen) -> Flow[_Chosen | Pending | Refused]:
     """B-1."""
-    spec = seen.spec
-    names = [*filter(None, (spec.target_app_revision_name, spec.source_app_revision_name))]
-    if not spec.target_app_revision_name:
+    names = [*filter(None, (seen.wanted.target, seen.wanted.source))]
+    if not seen.wanted.target:
         return Refused("targetAppRevisionName is empty: name the ApplicationRevision to go to")
     if len(names) > len(set(names)):
         return Refused(f"the ApplicationRevision {names[0]} is both target and source: name another")
@@ -60,46 +60,71 @@ def _chosen(seen: AppRolloutSeen) -> Flow[_Chosen | Pending | Refused]:
     trees = yield from read_all(Ref(APPLICATION_REVISIONS, seen.namespace, each) for each in names)
     found = [ApplicationSnapshot(each) for each in trees if each is not None]
     if len(found) < len(names):
-        name = names[trees.index(None)]
-        return Pending(f"the ApplicationRevision {name} is not there: it is made when its Application changes")
-    if problem := next((each.problem for each in found if each.problem), ""):
-        return Refused(problem)
+        return Pending((yield from missing_snapshot(seen.namespace, names[trees.index(None)])))
     target, source = found[0], found[1] if len(found) > 1 else None
+    if source is None and (last := (yield from _last(seen))) is not None:
+        chosen = _paired(seen, target, last)
+        if isinstance(chosen, _Chosen) and not _unrolled(target, last, chosen.component):
+            return chosen
+    chosen = _paired(seen, target, source)
+    if not isinstance(chosen, _Chosen):
+        return chosen
+    problem = _unrolled(target, source, chosen.component)
+    return Refused(problem) if problem else chosen
+
+
+def _last(seen: AppRolloutSeen) -> Flow[ApplicationSnapshot | None]:
+    """What the last attempt went to, where no source is named; None where there is none, or not any more."""
+    name = seen.wanted.after(seen.last).source
+    tree = (yield from read(Ref(APPLICATION_REVISIONS, seen.namespace, name))) if name else None
+    return None if tree is None else ApplicationSnapshot(tree)
+
+
+def _paired(seen: AppRolloutSeen, target: ApplicationSnapshot, source: ApplicationSnapshot | None) -> _Chosen | Refused:
+    for each in (target, source):
+        if each is not None and each.problem:
+            return Refused(each.problem)
     if source is not None and source.application != target.application:
         return Refused(
             f"the ApplicationRevision {target.name} is of the Application {target.application}, and {source.name} of "
             f"{source.application}: name two of one Application"
         )
     component, problem = common_component(
-        spec.component_list, target.described, None if source is None else source.described
+        seen.spec.component_list, target.described, None if source is None else source.described
     )
     return Refused(problem) if problem else _Chosen(target, source, component)
 
 
-def _making(seen: AppRolloutSeen, chosen: _Chosen) -> Flow[Making | Pending | Refused | Writing]:
-    component, snapshots = chosen.component, [each for each in (chosen.target, chosen.source) if each is not None]
-    for each in snapshots:
-        if not each.component(component).get("workload"):
-            return Refused(
+def _unrolled(target: ApplicationSnapshot, source: ApplicationSnapshot | None, component: str) -> str:
+    """Why the component cannot be rolled from one to the other; empty where it can."""
+    for each in (target, source):
+        if each is not None and not each.component(component).get("workload"):
+            return (
                 f"the ApplicationRevision {each.name} holds no Component {component} with a workload: "
                 "change its Application to have another"
             )
-    if chosen.source is not None and chosen.target.component(component) == chosen.source.component(component):
-        return Refused(
-            f"the component {component} is the same in the ApplicationRevisions {chosen.target.name} and "
-            f"{chosen.source.name}: there is nothing to roll"
-        )
+    if source is None or target.component(component) != source.component(component):
+        return ""
+    return (
+        f"the component {component} is the same in the ApplicationRevisions {target.name} and {source.name}: "
+        "there is nothing to roll"
+    )
+
+
+def _making(seen: AppRolloutSeen, chosen: _Chosen) -> Flow[Making | Pending | Refused | Writing]:
+    component, snapshots = chosen.component, [each for each in (chosen.target, chosen.source) if each is not None]
     found = yield from revisions_of(seen.namespace, (component,))
     fitting = [[one for one in found[component] if one.spec == each.component(component)] for each in snapshots]
     if not fitting[0]:
         return (yield from _component(seen, chosen))
-    if chosen.source is not None and not fitting[1]:
+    is_found = chosen.source is not None and bool(fitting[1])
+    if chosen.source is not None and not is_found and seen.wanted.source:
         return Refused(
             f"no revision of the component {component} holds what the ApplicationRevision {chosen.source.name} "
             "describes, so that none of its pods are here: leave sourceAppRevisionName out"
         )
     target = yield from _in_use(seen, fitting[0])
-    source = None if chosen.source is None else (yield from _in_use(seen, fitting[1]))
+    source = (yield from _in_use(seen, fitting[1])) if is_found else None
     revisions = [target, *filter(None, (source,))]
     if problem := next((text for one in revisions if (text := unfit(one, "an AppRollout"))), ""):
         return Refused(problem)
@@ -107,7 +132,8 @@ def _making(seen: AppRolloutSeen, chosen: _Chosen) -> Flow[Making | Pending | Re
     if isinstance(kind, Refused):
         return kind
     name = "" if source is None else source.name
-    return Making(seen, target, *kind, name, chosen.target.owners, chosen.target.application)
+    snapshot = chosen.target
+    return Making(seen, target, *kind, name, snapshot.owners, snapshot.application, follows=seen.follows)
 
 
 def _component(seen: AppRolloutSeen, chosen: _Chosen) -> Flow[Writing | Pending]:

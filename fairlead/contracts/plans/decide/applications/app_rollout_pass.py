@@ -12,7 +12,7 @@ from msgspec import Struct
 from fairlead.contracts.plans.applications.kinds import AppRolloutSpec
 from fairlead.contracts.plans.decide.applications import locating_pass
 from fairlead.contracts.plans.decide.applications.app_locating import located
-from fairlead.contracts.plans.decide.applications.app_rollouts import AppRolloutSeen, begun, is_recorded, names_tree
+from fairlead.contracts.plans.decide.applications.app_rollouts import AppRolloutSeen, names_tree
 from fairlead.contracts.plans.decide.applications.asking import Flow
 from fairlead.contracts.plans.decide.applications.revision_workloads import Located
 from fairlead.contracts.plans.decide.reading import read
@@ -35,13 +35,13 @@ class _Snapshots(Struct, frozen=True):
         return read(AppRolloutSpec, self.seen.object.spec, "spec")[1]
 
     def is_recorded(self) -> bool:
-        return is_recorded(self.seen.spec, self.seen.names)
+        return self.seen.wanted.are_those_of(self.seen.last)
 
     def begun(self) -> Json:
-        return names_tree(begun(self.seen.spec))
+        return names_tree(self.seen.wanted.after(self.seen.last))
 
     def recorded(self) -> Json:
-        return names_tree(self.seen.names)
+        return names_tree(self.seen.last)
 
     def located(self) -> Flow[Located]:
         return located(self.seen)

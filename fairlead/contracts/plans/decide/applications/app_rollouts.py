@@ -7,7 +7,7 @@ a name is a change of the target or the source, as of any rollout.
 from __future__ import annotations
 
 from fairlead.contracts.plans.applications.kinds import AppRevisionNames, AppRolloutSpec, StoredObject
-from fairlead.contracts.plans.decide.applications.planned import PlannedSeen, as_rollout
+from fairlead.contracts.plans.decide.applications.planned import Names, RevisionSeen, as_rollout, references
 from fairlead.contracts.plans.decide.applications.trees import mapping
 from fairlead.contracts.plans.decide.reading import read, rollout_status
 from fairlead.contracts.plans.decide.seen import RolloutObject
@@ -17,21 +17,19 @@ from fairlead.contracts.plans.kinds import (
     APPLICATION_REVISIONS,
     LOCATING,
     Json,
-    RolloutStatus,
     WorkloadReference,
 )
 
 
-class AppRolloutSeen(PlannedSeen, frozen=True, kw_only=True):
+class AppRolloutSeen(RevisionSeen, frozen=True, kw_only=True):
     """Everything that a pass over one AppRollout may read."""
 
     @property
     def spec(self) -> AppRolloutSpec:
         return read(AppRolloutSpec, self.object.spec, "spec")[0]
 
-    @property
-    def names(self) -> AppRevisionNames:
-        return read(AppRevisionNames, self.object.status, "status")[0]
+    def names(self) -> tuple[Names, Names]:
+        return asked_for(self.spec), last_of(self.object.status)
 
 
 def is_snapshot(reference: WorkloadReference) -> bool:
@@ -41,42 +39,29 @@ def is_snapshot(reference: WorkloadReference) -> bool:
 
 def of_app_rollout(rollout: StoredObject) -> RolloutObject:
     spec, _ = read(AppRolloutSpec, rollout.spec, "spec")
-    names, _ = read(AppRevisionNames, rollout.status, "status")
+    wanted, last = asked_for(spec), last_of(rollout.status)
     return as_rollout(
         rollout,
         (APP_ROLLOUTS, APP_ROLLOUT_FINALIZER),
-        _references(spec, names, rollout_status(rollout.status)),
+        references(wanted, last, rollout_status(rollout.status), _revision),
         reverts=spec.revert_on_delete,
         first_state=LOCATING,
-        first_names={} if "lastTargetAppRevision" in mapping(rollout.status) else names_tree(begun(spec)),
+        first_names={} if "lastTargetAppRevision" in mapping(rollout.status) else names_tree(wanted.after(last)),
     )
 
 
-def is_recorded(spec: AppRolloutSpec, names: AppRevisionNames) -> bool:
-    """Whether the attempt is about the revisions that the spec names."""
-    return begun(spec) == names
+def asked_for(spec: AppRolloutSpec) -> Names:
+    return Names(spec.target_app_revision_name, spec.source_app_revision_name)
 
 
-def begun(spec: AppRolloutSpec) -> AppRevisionNames:
-    """What the next attempt is about."""
-    return AppRevisionNames(spec.target_app_revision_name, spec.source_app_revision_name)
+def last_of(status: object) -> Names:
+    names, _ = read(AppRevisionNames, status, "status")
+    return Names(names.last_target_app_revision, names.last_source_app_revision)
 
 
-def names_tree(names: AppRevisionNames) -> Json:
+def names_tree(names: Names) -> Json:
     """Both of its fields, so that a source which is empty is taken off; the target is there always."""
-    return {
-        "lastTargetAppRevision": names.last_target_app_revision,
-        "LastSourceAppRevision": names.last_source_app_revision or None,
-    }
-
-
-def _references(
-    spec: AppRolloutSpec, names: AppRevisionNames, status: RolloutStatus
-) -> tuple[WorkloadReference, tuple[WorkloadReference, ...]]:
-    if is_recorded(spec, names) and status.last_target_ref is not None:
-        return status.last_target_ref, status.last_source_ref
-    source = spec.source_app_revision_name
-    return _revision(spec.target_app_revision_name), (_revision(source),) if source else ()
+    return {"lastTargetAppRevision": names.target, "LastSourceAppRevision": names.source or None}
 
 
 def _revision(name: str) -> WorkloadReference:

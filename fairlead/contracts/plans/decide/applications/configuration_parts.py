@@ -31,7 +31,7 @@ from fairlead.contracts.plans.decide.applications.seen import FamilySeen
 from fairlead.contracts.plans.decide.applications.trees import Tree, at, mapping, with_path, with_value
 from fairlead.contracts.plans.decide.reading import read
 from fairlead.contracts.plans.decide.workloads.kind_table import kind_of
-from fairlead.contracts.plans.decide.workloads.live import Kind
+from fairlead.contracts.plans.decide.workloads.live import WorkloadKind
 from fairlead.contracts.plans.kinds import COMPONENTS, CREATING, ROLLING_COMPONENTS, ROLLOUTS, Json, WorkloadReference
 from fairlead.core.reason import Reason
 from kubeloop.objects.meta import Ref, Resource
@@ -80,6 +80,8 @@ class Part(Struct, frozen=True):
     """Whether a trait of it is enabled for revisions, so that a rollout brings each of them."""
     by_handover: bool
     """Whether an ApplicationDeployment brings it."""
+    is_recorded: bool = False
+    """Whether a configuration of its application had a workload for it."""
     is_left: bool = False
     """Whether its workload is left to a rollout that makes it (C-7)."""
 
@@ -98,9 +100,9 @@ class Part(Struct, frozen=True):
         return next((each for each in named if isinstance(each, str) and each), self.revision.name)
 
     @property
-    def kind(self) -> Kind | None:
+    def kind(self) -> WorkloadKind | None:
         found = kind_of(self.reference, {})
-        return found if isinstance(found, Kind) else None
+        return found if isinstance(found, WorkloadKind) else None
 
 
 def rolling_components(annotations: dict[str, str]) -> frozenset[str]:
@@ -214,7 +216,7 @@ def _named(part: Part, statuses: Iterable[ConfigurationStatus]) -> Part:
         name = found[0].workload_ref.name
     else:
         name = workload_reference(part.revision).name if is_paired(part.reference) else part.component
-    return replace(part, reference=replace(part.reference, name=name))
+    return replace(part, reference=replace(part.reference, name=name), is_recorded=bool(found))
 
 
 def _recorded(part: Part, statuses: Iterable[ConfigurationStatus]) -> Iterator[WorkloadStatus]:

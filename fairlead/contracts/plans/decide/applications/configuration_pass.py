@@ -6,8 +6,9 @@ released.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from datetime import datetime, timedelta
+from functools import partial
 
 from msgspec import Struct
 from msgspec.structs import replace
@@ -25,6 +26,7 @@ from fairlead.contracts.plans.applications.kinds import (
     WorkloadStatus,
 )
 from fairlead.contracts.plans.decide.applications.asking import Flow, list_many, outcome, resources
+from fairlead.contracts.plans.decide.applications.component_keepers import kept
 from fairlead.contracts.plans.decide.applications.configuration_family import (
     Configuration,
     annotated,
@@ -44,11 +46,11 @@ from fairlead.contracts.plans.decide.applications.emitted_traits import emitted_
 from fairlead.contracts.plans.decide.applications.emitted_workloads import (
     Emitted,
     Scene,
-    handed_over,
     set_aside,
     workload_of,
 )
 from fairlead.contracts.plans.decide.applications.foreign_kinds import foreign_kind, left_alone
+from fairlead.contracts.plans.decide.applications.held_rollouts import HeldRollout, held_rollout
 from fairlead.contracts.plans.decide.applications.naming import ROLLOUT_KINDS, Rollouts
 from fairlead.contracts.plans.decide.applications.seen import FamilySeen
 from fairlead.contracts.plans.decide.applications.state_conditions import with_condition
@@ -134,7 +136,7 @@ def _emitted(given: _Given, parts: tuple[Part, ...]) -> Flow[Decision]:
     if scene is None:
         details = ((str(seen.ref), "waiting for the cache to show the newest version"),)
         return Decision("await_cache", Hold(Reason.CACHE_BEHIND, given.now + AGAIN, details))
-    parts = tuple(handed_over(each, scene.rollouts) for each in parts)
+    parts = yield from kept(parts, scene)
     traits = [(part, trait) for part in parts for trait in emitted_of(part, scene.rollouts)]
     routed = sides(parts, earlier_ones, scene.rollouts)
     absent = absent_traits(given.statuses, parts)
@@ -169,13 +171,16 @@ def _emitted(given: _Given, parts: tuple[Part, ...]) -> Flow[Decision]:
         )
         for part, trait in traits
     )
-    gone = tuple(
-        deleted(tree, scope=seen.uid)
-        for each in absent
-        if (tree := _live(live, trait_kinds, each)) is not None and _is_removable(tree, scene)
+    removable = tuple(
+        tree for each in absent if (tree := _live(live, trait_kinds, each)) is not None and _is_removable(tree, scene)
     )
-    everything = (*workloads, Emitted(asides), *services, *around, Emitted(gone))
-    return _settled(given, _recorded(given, parts, workloads, earlier, scene.rollouts), everything)
+    held = {each.component: each for each in map(partial(held_rollout, parts=parts), removable) if each is not None}
+    gone = tuple(
+        deleted(each, scope=seen.uid) for each in removable if not any(one.tree is each for one in held.values())
+    )
+    waiting = (Emitted(problem=each.text, is_current=False) for each in held.values())
+    everything = (*workloads, Emitted(asides), *services, *around, Emitted(gone), *waiting)
+    return _settled(given, _recorded(given, parts, workloads, earlier, scene.rollouts, held), everything)
 
 
 def _scene(given: _Given) -> Flow[Scene | None]:
@@ -214,12 +219,15 @@ def _recorded(
     emitted: Sequence[Emitted],
     earlier: dict[HistoryWorkload, Tree | None],
     rollouts: Rollouts,
+    held: Mapping[str, HeldRollout],
 ) -> ConfigurationStatus:
-    """What was left to a rollout stays recorded as it was."""
+    """What was left to a rollout stays recorded as it was, and so does a rollout that goes later."""
     before = {each.component_name: each for each in given.status.workloads}
     workloads = []
     for part, one in zip(parts, emitted, strict=True):
-        traits = tuple(TraitStatus(each.reference) for each in emitted_of(part, rollouts) if each.resource is not None)
+        described = (each.reference for each in emitted_of(part, rollouts) if each.resource is not None)
+        kept_on = (held[part.component].tree.reference,) if part.component in held else ()
+        traits = tuple(map(TraitStatus, (*described, *kept_on)))
         new = WorkloadStatus(part.component, one.revision or part.revision.name, part.reference, traits)
         old = before.get(part.component)
         is_left = not one.is_current and not one.revision

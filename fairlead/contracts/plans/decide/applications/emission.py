@@ -14,7 +14,7 @@ from msgspec import Struct
 
 from fairlead.contracts.plans.applications.kinds import APPLIED
 from fairlead.contracts.plans.decide.applications.trees import Tree, at, decoded, mapping, texts, with_value
-from fairlead.contracts.plans.decide.workloads.live import Kind, Style
+from fairlead.contracts.plans.decide.workloads.live import Style, WorkloadKind
 from fairlead.contracts.plans.kinds import (
     APPLICATION,
     COMPONENT,
@@ -93,7 +93,7 @@ def fitting(tree: Json, live: Json) -> Json:
     return with_value(chosen, _POD_LABELS, labels)
 
 
-def managed_paths(kind: Kind | None) -> tuple[str, ...]:
+def managed_paths(kind: WorkloadKind | None) -> tuple[str, ...]:
     """What a rollout sets: size, pause and partition, and how a DaemonSet updates its pods."""
     if kind is None:
         return ("spec.replicas", "spec.paused")
@@ -104,7 +104,7 @@ def managed_paths(kind: Kind | None) -> tuple[str, ...]:
     return tuple(filter(None, found))
 
 
-def starting_values(kind: Kind | None) -> dict[str, Any]:
+def starting_values(kind: WorkloadKind | None) -> dict[str, Any]:
     """T-2: a workload that is new has no pods until its rollout gives it some."""
     if kind is None:
         return {}
@@ -117,7 +117,7 @@ def starting_values(kind: Kind | None) -> dict[str, Any]:
     return values
 
 
-def frozen_values(kind: Kind | None, size: int) -> dict[str, Any]:
+def frozen_values(kind: WorkloadKind | None, size: int) -> dict[str, Any]:
     """T-2: written together with another pod template, so that no pod becomes new before its rollout says so."""
     if kind is None:
         return {}

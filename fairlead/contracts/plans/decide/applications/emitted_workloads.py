@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from msgspec import Struct
-from msgspec.structs import replace
 
 from fairlead.contracts.plans.decide.applications.configuration_parts import Part
 from fairlead.contracts.plans.decide.applications.emission import (
@@ -27,7 +26,6 @@ from fairlead.contracts.plans.decide.applications.naming import (
     claimant,
     has_ended,
     has_given_up,
-    made_by,
     references,
     target_of,
 )
@@ -39,7 +37,6 @@ from fairlead.contracts.plans.kinds import (
     COMPONENT,
     COMPONENT_REVISION,
     CONFIGURATIONS,
-    SUCCEEDED,
     WORKLOAD_TYPE,
     Json,
     WorkloadReference,
@@ -67,22 +64,6 @@ class Scene(Struct, frozen=True):
     """UIDs of the other configurations of the same application, which give way to this one."""
     active: Mapping[str, str]
     """By UID, the names of configurations of other applications that are active."""
-
-
-def handed_over(part: Part, rollouts: Rollouts) -> Part:
-    """C-7: the workload is left to the rollout that has made one of the component.
-
-    It is the component's once it has all of its pods: until then a rollout that a person writes may still go back. What
-    another rollout brings is its own (T-4).
-    """
-    if part.is_rolled and not part.has_rollout:
-        return part
-    rollout = rollouts.bringing(part.component, part.reference)
-    if rollout is None:
-        return replace(part, is_left=part.has_rollout)
-    has_pods = part.has_rollout or at(rollout.tree, "status.rollingState") == SUCCEEDED
-    name = made_by(rollout).name if has_pods else part.reference.name
-    return replace(part, is_left=True, reference=replace(part.reference, name=name))
 
 
 def _left(part: Part, live: Tree | None, scene: Scene) -> Emitted:

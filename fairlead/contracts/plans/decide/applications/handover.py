@@ -38,6 +38,7 @@ from fairlead.contracts.plans.kinds import (
     CONFIGURATIONS,
     CREATING,
     INACTIVE,
+    REVISION_ONLY,
     ROLLING_COMPONENTS,
     ROLLOUT_TEMPLATE,
     Json,
@@ -236,7 +237,7 @@ def _pinned(given: _Given) -> Flow[Prepared]:
             continue
         configuration = yield from _configuration(tree)
         if configuration is None:
-            return Pending(f"waiting for the ApplicationConfiguration of the Application {tree.name}")
+            return Pending(_unrendered(tree))
         waits = _unprepared(given, configuration, is_target=tree is given.target)
         if waits:
             return Pending(waits)
@@ -266,6 +267,16 @@ def _pinned(given: _Given) -> Flow[Prepared]:
     if not is_paired(target):
         sources = [WorkloadReference("apps/v1", "ControllerRevision", each) for each in revisions[1:]]
     return Pinned(names, target, tuple(sources))
+
+
+def _unrendered(application: Tree) -> str:
+    """Why it has no configuration."""
+    if application.annotations.get(REVISION_ONLY) != "true":
+        return f"waiting for the ApplicationConfiguration of the Application {application.name}"
+    return (
+        f"the {application.shown} is kept as revisions only and has no ApplicationConfiguration: take the annotation "
+        f"{REVISION_ONLY} off, or roll its revisions with an AppRollout"
+    )
 
 
 def _unprepared(given: _Given, configuration: Configuration, *, is_target: bool) -> str:

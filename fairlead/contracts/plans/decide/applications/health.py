@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from fairlead.contracts.plans.decide.applications.trees import Tree, at
 from fairlead.contracts.plans.decide.workloads.kind_table import kind_of
-from fairlead.contracts.plans.decide.workloads.live import Kind, Workload
+from fairlead.contracts.plans.decide.workloads.live import Workload, WorkloadKind
 
 
 def health_of(tree: Tree | None) -> tuple[bool, str]:
@@ -12,7 +12,7 @@ def health_of(tree: Tree | None) -> tuple[bool, str]:
     if tree is None:
         return False, "the workload is not there"
     kind = kind_of(tree.reference, {})
-    if not isinstance(kind, Kind):
+    if not isinstance(kind, WorkloadKind):
         return True, ""
     workload = Workload(tree.resource, tree.tree, kind)
     if not workload.is_observed:

@@ -7,7 +7,8 @@ import msgspec
 from fairlead.contracts.plans.decide.applications.asking import Flow
 from fairlead.contracts.plans.decide.applications.handover import Pending, Refused, Writing
 from fairlead.contracts.plans.decide.applications.loose_writes import annotate
-from fairlead.contracts.plans.decide.applications.revision_rollouts import RolloutSeen, source_of
+from fairlead.contracts.plans.decide.applications.missing_revisions import missing_component_revision
+from fairlead.contracts.plans.decide.applications.revision_rollouts import RolloutSeen
 from fairlead.contracts.plans.decide.applications.revision_workloads import (
     Located,
     Making,
@@ -36,14 +37,15 @@ def located(seen: RolloutSeen) -> Flow[Located]:
 
 def _making(seen: RolloutSeen) -> Flow[Making | Pending | Refused]:
     spec = seen.spec
-    name, source = spec.target_revision_name, source_of(spec, seen.names)
+    names = seen.wanted.after(seen.last)
+    name, source = names.target, names.source
     if not name:
         return Refused("targetRevisionName is empty: name the component revision to go to")
     if name == source:
         return Refused(f"the revision {name} is both target and source: name another")
     found = yield from named_revisions(seen.namespace, filter(None, (name, source)))
     if name not in found:
-        return Pending(f"the ControllerRevision {name} is not there: it is made with its Component")
+        return Pending((yield from missing_component_revision(seen.namespace, name)))
     for each in found.values():
         if problem := _unfit(each, spec.component_name):
             return Refused(problem)
@@ -51,7 +53,7 @@ def _making(seen: RolloutSeen) -> Flow[Making | Pending | Refused]:
     if isinstance(kind, Refused):
         return kind
     application = seen.object.metadata.labels.get(APPLICATION, "")
-    return Making(seen, found[name], *kind, source, owners_of(seen), application)
+    return Making(seen, found[name], *kind, source, owners_of(seen), application, follows=seen.follows)
 
 
 def _unfit(revision: ComponentRevision, component: str) -> str:

@@ -51,7 +51,7 @@ class Rollouts(Struct, frozen=True):
         succeeded: it has taken the pods of those before.
         """
         making = (each for each in self.found if each.resource in _MAKING and not each.is_leaving)
-        found = [each for each in making if not _has_rolled_nothing(each) and _makes(each, component, reference)]
+        found = [each for each in making if not has_rolled_nothing(each) and _makes(each, component, reference)]
         return max(found, key=lambda each: (not has_ended(each), _succeeded_at(each)), default=None)
 
     def at_work_on(self, reference: WorkloadReference) -> bool:
@@ -72,7 +72,11 @@ def has_ended(rollout: Tree) -> bool:
     return at(rollout.tree, "status.rollingState") in TERMINAL and is_newest
 
 
-def _has_rolled_nothing(rollout: Tree) -> bool:
+def has_succeeded(rollout: Tree) -> bool:
+    return at(rollout.tree, "status.rollingState") == SUCCEEDED and has_ended(rollout)
+
+
+def has_rolled_nothing(rollout: Tree) -> bool:
     has_failed = has_ended(rollout) and at(rollout.tree, "status.rollingState") == FAILED
     return has_failed and not at(rollout.tree, "status.targetGeneration")
 

@@ -9,15 +9,13 @@ from datetime import datetime
 
 from msgspec import Struct
 
-from fairlead.contracts.plans.applications.kinds import RevisionNames, RolloutSpec
+from fairlead.contracts.plans.applications.kinds import RolloutSpec
 from fairlead.contracts.plans.decide.applications import locating_pass
 from fairlead.contracts.plans.decide.applications.asking import Flow, read_all, resources
 from fairlead.contracts.plans.decide.applications.locating import located, owners_of
 from fairlead.contracts.plans.decide.applications.revision_rollouts import (
     RolloutSeen,
-    is_recorded,
     names_tree,
-    source_of,
 )
 from fairlead.contracts.plans.decide.applications.revision_workloads import Located, with_owners
 from fairlead.contracts.plans.decide.applications.trees import Tree, at
@@ -45,14 +43,13 @@ class _Revisions(Struct, frozen=True):
         return read(RolloutSpec, self.seen.object.spec, "spec")[1]
 
     def is_recorded(self) -> bool:
-        return is_recorded(self.seen.spec, self.seen.names)
+        return self.seen.wanted.are_those_of(self.seen.last)
 
     def begun(self) -> Json:
-        spec = self.seen.spec
-        return names_tree(RevisionNames(spec.target_revision_name, source_of(spec, self.seen.names)))
+        return names_tree(self.seen.wanted.after(self.seen.last))
 
     def recorded(self) -> Json:
-        return names_tree(self.seen.names)
+        return names_tree(self.seen.last)
 
     def located(self) -> Flow[Located]:
         return located(self.seen)

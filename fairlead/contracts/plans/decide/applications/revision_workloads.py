@@ -33,7 +33,7 @@ from fairlead.contracts.plans.decide.applications.writes import created, patched
 from fairlead.contracts.plans.decide.facts import workloads_of
 from fairlead.contracts.plans.decide.reading import read
 from fairlead.contracts.plans.decide.workloads.kind_table import kind_of, unsupported
-from fairlead.contracts.plans.decide.workloads.live import Kind, Style
+from fairlead.contracts.plans.decide.workloads.live import Style, WorkloadKind
 from fairlead.contracts.plans.kinds import (
     APP_ROLLOUTS,
     APPLICATION,
@@ -65,12 +65,14 @@ class Making(Struct, frozen=True):
     seen: PlannedSeen
     revision: ComponentRevision
     resource: Resource
-    kind: Kind
+    kind: WorkloadKind
     source: str
     """The component revision to come from; empty for none."""
     owners: tuple[Json, ...] = ()
     """They become owners of the workload that do not control it."""
     application: str = ""
+    follows: bool = False
+    """Whether nobody named a source to an attempt that comes after another: the pods may be anywhere."""
 
     @property
     def is_paired(self) -> bool:
@@ -109,13 +111,15 @@ class Target(Struct, frozen=True):
         return described if self.live is None else self.live.reference
 
 
-def kind_for(revision: ComponentRevision, other: ComponentRevision | None) -> Flow[tuple[Resource, Kind] | Refused]:
+def kind_for(
+    revision: ComponentRevision, other: ComponentRevision | None
+) -> Flow[tuple[Resource, WorkloadKind] | Refused]:
     """How workloads of the revision are rolled; `other` is the one to come from, and must be alike."""
     reference = workload_reference(revision)
     kind = kind_of(reference, {})
     served = yield from resources((reference,))
     resource = served.get((reference.api_version, reference.kind))
-    if not isinstance(kind, Kind) or resource is None:
+    if not isinstance(kind, WorkloadKind) or resource is None:
         return Refused(kind if isinstance(kind, str) else unsupported(reference))
     if other is not None:
         source = workload_reference(other)
@@ -147,7 +151,11 @@ def target_of(making: Making) -> Flow[Target | Refused]:
     source = making.instance(making.source, found[len(wanted) :]) if sources else None
     is_other = source is not None and (live is None or source.name != live.name)
     target = Target(making, live, (source,) if source is not None and is_other and _counts(making, source) else ())
-    problem = (yield from _mixed(target)) or (yield from _beside(target))
+    others = yield from _others(target)
+    has_pods = any(at(each.tree, "spec.replicas") != 0 for each in target.sources)
+    if making.follows and not has_pods and len(others) == 1:
+        target, others = Target(making, live, others), ()
+    problem = (yield from _mixed(target)) or (yield from _configured(target)) or _beside(making, others)
     return Refused(problem) if problem else target
 
 
@@ -168,13 +176,14 @@ def _mixed(target: Target) -> Flow[str]:
 
 
 def _counts(making: Making, source: Tree) -> bool:
-    """B-4: a source that stayed without pods is none where nothing was left in the middle."""
+    """B-4: a source that stayed without pods is none where nothing was left in the middle and a size is asked for."""
     rollout = making.seen.trait.rollout
-    is_spent = rollout.resource == APP_ROLLOUTS and rollout.read_status.carried is None
+    is_scaled = rollout.read_spec[0].rollout_plan.target_size is not None
+    is_spent = rollout.resource == APP_ROLLOUTS and rollout.read_status.carried is None and is_scaled
     return not source.is_leaving and not (is_spent and at(source.tree, "spec.replicas") == 0)
 
 
-def _beside(target: Target) -> Flow[str]:
+def _configured(target: Target) -> Flow[str]:
     """C-6: the configuration that runs the component in a workload which this rollout would leave alone."""
     making = target.making
     rollout = making.seen.trait.rollout
@@ -196,6 +205,33 @@ def _beside(target: Target) -> Flow[str]:
                 f"the {configuration.shown} runs the component {making.component} as the {tree.shown} of {revision}, "
                 "which is neither target nor source: name its revision as the source"
             )
+    return ""
+
+
+def _others(target: Target) -> Flow[tuple[Tree, ...]]:
+    """C-6: other workloads with pods of the component and of its application, whoever made them."""
+    making = target.making
+    if not making.is_paired:
+        return ()
+    carried = making.seen.trait.rollout.read_status.carried
+    left = () if carried is None else carried.refs
+    known = (target.reference, *(each.reference for each in target.sources), *left)
+    found = yield from list_all(making.resource, making.seen.namespace, f"{COMPONENT}={making.component}")
+    return tuple(
+        each
+        for each in found
+        if each.labels.get(APPLICATION, "") == making.application and not each.is_leaving
+        if at(each.tree, "spec.replicas") != 0 and not any(each.reference.names_same(other) for other in known)
+    )
+
+
+def _beside(making: Making, others: tuple[Tree, ...]) -> str:
+    for each in others:
+        revision = each.labels.get(COMPONENT_REVISION) or "another revision"
+        return (
+            f"the {each.shown} of {revision} has pods of the component {making.component} and is neither target "
+            "nor source: name its revision as the source, or take its pods away first"
+        )
     return ""
 
 

@@ -11,7 +11,7 @@ from fairlead.contracts.plans.decide.applications.asking import Flow, list_each,
 from fairlead.contracts.plans.decide.applications.trees import Tree, mapping
 from fairlead.contracts.plans.decide.reading import read
 from fairlead.contracts.plans.decide.workloads.kind_table import kind_of
-from fairlead.contracts.plans.decide.workloads.live import Kind, Style
+from fairlead.contracts.plans.decide.workloads.live import Style, WorkloadKind
 from fairlead.contracts.plans.kinds import COMPONENTS, REVISION_OF, Json, WorkloadReference
 from kubeloop.objects.apps import CONTROLLER_REVISIONS
 from kubeloop.objects.meta import Ref
@@ -113,4 +113,4 @@ def workload_reference(revision: ComponentRevision) -> WorkloadReference:
 def is_paired(reference: WorkloadReference, extensions: dict[tuple[str, str], object] | None = None) -> bool:
     """Whether old and new pods are those of two objects; a kind that nobody can roll counts as one that is not."""
     kind = kind_of(reference, extensions or {})
-    return isinstance(kind, Kind) and kind.style is Style.PAIR
+    return isinstance(kind, WorkloadKind) and kind.style is Style.PAIR

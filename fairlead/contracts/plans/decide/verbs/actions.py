@@ -7,7 +7,7 @@ from datetime import datetime
 from fairlead.contracts.plans.decide.conditions import cause
 from fairlead.contracts.plans.decide.verbs.targets import GIVING_UP, Target, target_named
 from fairlead.contracts.plans.decide.workloads.kind_table import kind_of
-from fairlead.contracts.plans.decide.workloads.live import Kind, Style
+from fairlead.contracts.plans.decide.workloads.live import Style, WorkloadKind
 from fairlead.contracts.plans.kinds import ACTION, FAILED, SUCCEEDED
 from fairlead.contracts.plans.verb_options import REVERT
 from fairlead.core.ask import Answers, Need
@@ -50,7 +50,7 @@ def _kept_new(target: Target) -> tuple[str, ...]:
     """That pods which are updated in place stay new where nobody knows their earlier template (V-3 and V-4)."""
     reference = target.status.last_target_ref or target.spec.target_ref
     kind = kind_of(reference, {})
-    style = kind.style if isinstance(kind, Kind) else Style.PAIR
+    style = kind.style if isinstance(kind, WorkloadKind) else Style.PAIR
     if style is Style.PARTITION:
         return (f"new pods of the {reference.kind} go back only where its controller takes a raised partition so",)
     if style is not Style.PAIR and target.status.sources == ():

@@ -6,15 +6,17 @@ from datetime import datetime
 
 from msgspec import Struct
 
-from fairlead.contracts.plans.applications.kinds import RevisionNames
 from fairlead.contracts.plans.decide import states
+from fairlead.contracts.plans.decide.applications.app_rollouts import last_of as last_snapshot
+from fairlead.contracts.plans.decide.applications.planned import Names
+from fairlead.contracts.plans.decide.applications.revision_rollouts import last_of as last_revision
 from fairlead.contracts.plans.decide.facts import BUILT_IN
 from fairlead.contracts.plans.decide.reading import read
 from fairlead.contracts.plans.decide.verbs.gates import partition_at
 from fairlead.contracts.plans.decide.verbs.gates import shown as gate_lines
 from fairlead.contracts.plans.decide.verbs.targets import Target, target_named
 from fairlead.contracts.plans.decide.workloads.kind_table import kind_of
-from fairlead.contracts.plans.decide.workloads.live import Kind, Style
+from fairlead.contracts.plans.decide.workloads.live import Style, WorkloadKind
 from fairlead.contracts.plans.kinds import (
     ABANDONED,
     APP_ROLLOUTS,
@@ -56,11 +58,11 @@ def undo(request: VerbRequest, answers: Answers, _: datetime) -> VerbAnswer | Ne
         case resource if resource == ROLLOUT_TRAITS:
             found: Exchange | Refused | Need = _workloads(target, request, answers)
         case resource if resource == ROLLOUTS:
-            found = _revisions(target)
+            found = _revisions(target, REVISIONS, last_revision(target.stored.status), "revision")
         case resource if resource == APP_ROLLOUTS:
-            found = _named(target, SNAPSHOTS, "ApplicationRevision")
+            found = _revisions(target, SNAPSHOTS, last_snapshot(target.stored.status), "ApplicationRevision")
         case _:
-            found = _named(target, APPLICATIONS, "Application")
+            found = _applications(target)
     return _planned(target, found, request) if isinstance(found, Exchange) else found
 
 
@@ -146,7 +148,7 @@ def _workloads(target: Target, request: VerbRequest, answers: Answers) -> Exchan
 
 def _in_place(target: Target, reference: WorkloadReference) -> Refused | None:
     kind = kind_of(reference, {})
-    if not isinstance(kind, Kind) or kind.style is Style.PAIR:
+    if not isinstance(kind, WorkloadKind) or kind.style is Style.PAIR:
         return None
     first = "" if target.has_ended else f"stop it with `fairlead abort {target.place}`, "
     return Refused(
@@ -187,22 +189,26 @@ def _references(target: Target) -> dict[WorkloadReference, Tree]:
     return {read(WorkloadReference, each, "")[0]: each for each in trees if isinstance(each, dict)}
 
 
-def _named(target: Target, fields: tuple[str, str], kind: str) -> Exchange | Refused:
-    ours, theirs = (str(target.tree.get(name) or "") for name in fields)
+def _applications(target: Target) -> Exchange | Refused:
+    ours, theirs = (str(target.tree.get(name) or "") for name in APPLICATIONS)
     if not theirs:
         return Refused(f"{target.name} deploys its first application and has no source to go back to")
-    lines = (f"spec.{fields[0]}: {ours} -> {theirs}", f"spec.{fields[1]}: {theirs} -> {ours}")
-    return Exchange(f"the {kind} {theirs}", dict(zip(fields, (theirs, ours), strict=True)), lines)
+    lines = (f"spec.{APPLICATIONS[0]}: {ours} -> {theirs}", f"spec.{APPLICATIONS[1]}: {theirs} -> {ours}")
+    return Exchange(f"the Application {theirs}", dict(zip(APPLICATIONS, (theirs, ours), strict=True)), lines)
 
 
-def _revisions(target: Target) -> Exchange | Refused:
+def _revisions(target: Target, fields: tuple[str, str], last: Names, kind: str) -> Exchange | Refused:
     """The source may be one that nobody named; its workload may be gone, and is made again."""
-    names, _ = read(RevisionNames, target.stored.status, "status")
-    ours, theirs = str(target.tree.get(REVISIONS[0]) or ""), names.last_source_revision
+    ours, named = (str(target.tree.get(name) or "") for name in fields)
+    theirs = Names(ours, named).after(last).source
     if not theirs:
-        return Refused(f"{target.name} brought the first revision and has no source to go back to")
-    lines = (f"spec.{REVISIONS[0]}: {ours} -> {theirs}", f"spec.{REVISIONS[1]}: -> {ours}")
-    return Exchange(f"the revision {theirs}", dict(zip(REVISIONS, (theirs, ours), strict=True)), lines)
+        size = target.status.rollout_original_size
+        how = f"set spec.rolloutPlan.targetSize to scale it, which began with {size} pods"
+        if not target.has_ended:
+            how = f"`fairlead abort {target.place} --revert` goes back to {size} pods"
+        return Refused(f"{target.name} brought the first {kind} and has no source to go back to: {how}")
+    lines = (f"spec.{fields[0]}: {ours} -> {theirs}", f"spec.{fields[1]}: {named or 'none'} -> {ours}")
+    return Exchange(f"the {kind} {theirs}", dict(zip(fields, (theirs, ours), strict=True)), lines)
 
 
 def _shown(reference: WorkloadReference) -> str:

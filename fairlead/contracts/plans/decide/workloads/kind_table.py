@@ -7,7 +7,7 @@ from typing import Any
 
 from msgspec.structs import replace
 
-from fairlead.contracts.plans.decide.workloads.live import Kind, Paths, Style, at
+from fairlead.contracts.plans.decide.workloads.live import Paths, Style, WorkloadKind, at
 from fairlead.contracts.plans.kinds import WorkloadReference
 
 _CLONE_SET = Paths(
@@ -16,9 +16,9 @@ _CLONE_SET = Paths(
     update_type="spec.updateStrategy.type",
     updated_ready="status.updatedReadyReplicas",
 )
-DEPLOYMENT = Kind(Style.PAIR, Paths(paused="spec.paused"))
-CLONE_SET = Kind(Style.PARTITION, _CLONE_SET)
-NEWER_CLONE_SET = Kind(
+DEPLOYMENT = WorkloadKind(Style.PAIR, Paths(paused="spec.paused"))
+CLONE_SET = WorkloadKind(Style.PARTITION, _CLONE_SET)
+NEWER_CLONE_SET = WorkloadKind(
     Style.PARTITION,
     replace(
         _CLONE_SET,
@@ -26,11 +26,11 @@ NEWER_CLONE_SET = Kind(
         partition="spec.updateStrategy.rollingUpdate.partition",
     ),
 )
-STATEFUL_SET = Kind(
+STATEFUL_SET = WorkloadKind(
     Style.ORDINALS,
     Paths(partition="spec.updateStrategy.rollingUpdate.partition", update_type="spec.updateStrategy.type"),
 )
-DAEMON_SET = Kind(
+DAEMON_SET = WorkloadKind(
     Style.NODES,
     Paths(
         replicas="",
@@ -69,7 +69,7 @@ def unsupported(reference: WorkloadReference) -> str:
     return f"the workload kind `{reference.kind}` is not supported"
 
 
-def kind_of(reference: WorkloadReference, extensions: Mapping[tuple[str, str], Any]) -> Kind | str:
+def kind_of(reference: WorkloadReference, extensions: Mapping[tuple[str, str], Any]) -> WorkloadKind | str:
     """How the kind is rolled, or why it is not; `extensions` are those of WorkloadDefinitions, by group and kind."""
     built_in = _BUILT_IN.get((reference.api_version, reference.kind))
     if built_in is not None:
@@ -78,7 +78,7 @@ def kind_of(reference: WorkloadReference, extensions: Mapping[tuple[str, str], A
     return unsupported(reference) if extension is None else custom_kind(reference, extension)
 
 
-def custom_kind(reference: WorkloadReference, extension: object) -> Kind | str:
+def custom_kind(reference: WorkloadReference, extension: object) -> WorkloadKind | str:
     """`extension.rollout` of a WorkloadDefinition."""
     said = f"the WorkloadDefinition of {reference.kind}"
     try:
@@ -93,7 +93,7 @@ def custom_kind(reference: WorkloadReference, extension: object) -> Kind | str:
             return f"{said} has no usable extension.rollout.{_FIELDS[field]}: write a path such as spec.replicas"
         if not value and field in _REQUIRED[style]:
             return f"{said} lacks extension.rollout.{_FIELDS[field]}, which a plan needs"
-    return Kind(style, Paths(**{field: str(value) for field, value in found.items()}))
+    return WorkloadKind(style, Paths(**{field: str(value) for field, value in found.items()}))
 
 
 def _is_path(text: str) -> bool:

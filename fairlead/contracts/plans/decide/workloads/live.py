@@ -46,7 +46,7 @@ class Paths(Struct, frozen=True):
     observed_generation: str = "status.observedGeneration"
 
 
-class Kind(Struct, frozen=True):
+class WorkloadKind(Struct, frozen=True):
     style: Style
     paths: Paths
 
@@ -54,7 +54,7 @@ class Kind(Struct, frozen=True):
 class Workload(Struct, frozen=True):
     resource: Resource
     tree: Json
-    kind: Kind
+    kind: WorkloadKind
 
     @property
     def metadata(self) -> Json:

@@ -9,12 +9,12 @@ from __future__ import annotations
 from msgspec import Struct
 
 from fairlead.contracts.plans.decide.workloads.handlers import Handler, handler_for
-from fairlead.contracts.plans.decide.workloads.live import Kind
+from fairlead.contracts.plans.decide.workloads.live import WorkloadKind
 from fairlead.contracts.plans.kinds import WorkloadReference
 
 
 class Plugin(Struct, frozen=True):
-    kind: Kind
+    kind: WorkloadKind
     """Its style also says how a rollout goes back, and its paths where sizes and the pod template are."""
     handler: Handler
     """For upgrades; a workload without a source is scaled as all kinds are."""
@@ -35,6 +35,6 @@ def plugged(reference: WorkloadReference) -> Plugin | None:
     return _PLUGGED.get((reference.group, reference.kind))
 
 
-def handler_of(reference: WorkloadReference, kind: Kind, *, is_scale: bool) -> Handler:
+def handler_of(reference: WorkloadReference, kind: WorkloadKind, *, is_scale: bool) -> Handler:
     found = plugged(reference)
     return handler_for(kind.style, is_scale=is_scale) if found is None or is_scale else found.handler

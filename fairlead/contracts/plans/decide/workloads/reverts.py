@@ -19,6 +19,7 @@ from fairlead.contracts.plans.decide.workloads.attempt import Attempt, Before, s
 from fairlead.contracts.plans.decide.workloads.claims import claim, controlled, is_claimed, original_of, release
 from fairlead.contracts.plans.decide.workloads.live import Style, Workload, number_at
 from fairlead.contracts.plans.kinds import ON_FAILURE_REVERT
+from kubeloop.objects.apps import CONTROLLER_REVISIONS
 
 PATIENCE = timedelta(minutes=10)
 """After so long the target stays, and the deletion goes on (V-2)."""
@@ -29,6 +30,8 @@ class Incomplete(Struct, frozen=True):
     """It cannot go back further: what is claimed is released, and people are told."""
 
     text: str
+    is_left: bool = False
+    """Whether what was done about it stays: nothing but the claims is taken off."""
 
 
 class Terms(Struct, frozen=True):
@@ -67,7 +70,7 @@ def revert(attempt: Attempt, style: Style, now: datetime, terms: Terms) -> Step 
     if attempt.target is not None and attempt.before is not None:
         return _restored(attempt, attempt.target, attempt.before, now, terms)
     if style is Style.PARTITION and attempt.target is not None:
-        return _held_back(attempt, attempt.target)
+        return _held_back(attempt, attempt.target, now, terms)
     return Incomplete(NO_TEMPLATE)
 
 
@@ -88,10 +91,14 @@ def _restored(attempt: Attempt, target: Workload, before: Before, now: datetime,
     return step
 
 
-def _held_back(attempt: Attempt, target: Workload) -> Step | Incomplete:
+def _held_back(attempt: Attempt, target: Workload, now: datetime, terms: Terms) -> Step | Incomplete:
     """V-3: a partition of all pods, which takes new ones back where the kind's controller does so."""
-    if not _is_held(attempt, target) or (target.partition == target.size and not target.is_paused):
+    if not _is_held(attempt, target):
         return Done()
+    if target.partition == target.size and not target.is_paused:
+        if not target.is_observed and now < terms.since + PATIENCE:
+            return stale(target)
+        return Incomplete(_left_new(attempt, target), is_left=True) if target.updated else Done()
     if (barred := _barred(attempt, target)) is not None:
         return barred
     paths = target.kind.paths
@@ -99,6 +106,16 @@ def _held_back(attempt: Attempt, target: Workload) -> Step | Incomplete:
     said = (f"partition {target.partition}", f"partition {target.size}")
     change = claim(target, attempt.owner, attempt.gone, values, {})
     return Writes((change or target.changed(values, Purpose.ADVANCE, said),), takes=True)
+
+
+def _left_new(attempt: Attempt, target: Workload) -> str:
+    named = [each for each in attempt.status.last_source_ref if each.kind == CONTROLLER_REVISIONS.kind]
+    why = "the pod template of before is not known"
+    if named:
+        why = f"the {named[0].kind} {named[0].name} is gone or takes parameters, so that {why}"
+    pods, it = ("1 pod", "it") if target.updated == 1 else (f"{target.updated} pods", "them")
+    stay = "stays" if target.updated == 1 else "stay"
+    return f"incomplete: {why}: {pods} of the {target.shown} {stay} new, put the template back to have {it} replaced"
 
 
 def _resized(attempt: Attempt, now: datetime, terms: Terms) -> Step | Incomplete:

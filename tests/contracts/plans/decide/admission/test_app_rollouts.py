@@ -145,6 +145,14 @@ def test_a_8_with_other_names_everything_may_change() -> None:
     assert refused(changed, {**an_app_rollout(), "status": ROLLING}) == ""
 
 
+def test_a_5_a_source_that_is_no_longer_named_frees_nothing() -> None:
+    status = {**ROLLING, "lastTargetAppRevision": "shop-v2", "LastSourceAppRevision": "shop-v1"}
+    said = refused(an_app_rollout({"targetSize": 9}, source=None), {**an_app_rollout(), "status": status})
+
+    assert said == f"{PLAN}.targetSize: Forbidden: cannot be changed while the rollout is active"
+    assert refused(an_app_rollout(source=None), {**an_app_rollout(), "status": status}) == ""
+
+
 def test_a_1_batches_are_written_where_a_source_is_named() -> None:
     review = a_review(an_app_rollout({"targetSize": 5, "numBatches": 2, "rolloutStrategy": "DecreaseFirst"}))
 

@@ -77,6 +77,16 @@ def test_one_that_is_there(new: Json, status: Json, sentence: str) -> None:
     assert bool(said) == bool(sentence)
 
 
+def test_a_5_a_source_that_is_no_longer_named_frees_nothing() -> None:
+    status = {**ACTIVE, "lastTargetRevision": "web-v2", "LastSourceRevision": "web-v1"}
+    old = a_rollout(sourceRevisionName="web-v1", status=status)
+
+    said = refused(a_rollout({"targetSize": 9}), old)
+
+    assert said == "spec.rolloutPlan.targetSize: Forbidden: cannot be changed while the rollout is active"
+    assert refused(a_rollout(), old) == ""
+
+
 def test_batches_are_written_where_size_number_and_source_are_given() -> None:
     new = a_rollout({"targetSize": 8, "numBatches": 5}, sourceRevisionName="web-v1")
     answer = default_rollout(ReviewSnapshot(a_review(new)), NOON)

@@ -133,6 +133,16 @@ def test_a_turn_round_in_the_middle_brings_the_old_pods_back() -> None:
     assert "rolloutAbandoned" in states
 
 
+def test_a_turn_round_before_any_pod_moved_succeeds_and_moves_none() -> None:
+    world = running()
+    rolled(world, "shop-v2", "shop-v1")
+    until(world, "verifyingSpec")
+    rolled(world, "shop-v1", "shop-v2")
+    world.play()
+
+    assert (state(world), sizes(world)) == ("rolloutSucceed", {"web-v1": 3, "web-v2": 0})
+
+
 def test_a_third_revision_takes_the_pods_of_both_others() -> None:
     world = running()
     gated(world)
@@ -151,6 +161,99 @@ def test_a_rollout_that_is_done_is_scaled_by_its_size_again_and_again() -> None:
         world.change(APP_ROLLOUTS, "r", rolloutPlan={"targetSize": size, "rolloutBatches": None})
         world.play()
         assert (state(world), sizes(world)) == ("rolloutSucceed", {"web-v1": 0, "web-v2": size})
+
+
+@pytest.mark.parametrize("is_done", [True, False], ids=["done", "in the middle"])
+def test_another_target_without_a_source_comes_from_the_last_one(is_done: bool) -> None:
+    """Otherwise the pods of both would stay side by side."""
+    world = running()
+    if not is_done:
+        gated(world)
+        revised(world, component("web:3"))
+    target = "shop-v2" if is_done else "shop-v3"
+    seen: list[int] = []
+    world.watchers.append(lambda each: seen.append(sum(sizes(each).values())))
+    rolled(world, target)
+    world.play()
+
+    new, old = ("web-v2", {"web-v1": 0}) if is_done else ("web-v3", {"web-v1": 0, "web-v2": 0})
+    assert (state(world), sizes(world)) == ("rolloutSucceed", {**old, new: 3})
+    assert min(seen) >= 3
+    status = world.status(APP_ROLLOUTS, "r")
+    assert status["lastTargetAppRevision"] == target
+    assert status["LastSourceAppRevision"] == ("shop-v1" if is_done else "shop-v2")
+
+
+def test_a_source_that_is_no_longer_named_changes_nothing() -> None:
+    world = running()
+    gated(world)
+    world.change(APP_ROLLOUTS, "r", sourceAppRevisionName=None)
+    world.play()
+
+    assert world.status(APP_ROLLOUTS, "r")["batchRollingState"] == "batchReady"
+
+    world.change(APP_ROLLOUTS, "r", rolloutPlan={"batchPartition": 1})
+    world.play()
+
+    assert (state(world), sizes(world)) == ("rolloutSucceed", {"web-v1": 0, "web-v2": 3})
+
+
+def test_a_second_rollout_without_a_source_makes_nothing_beside_the_pods_of_the_first() -> None:
+    world = running()
+    spec = {"targetAppRevisionName": "shop-v2", "componentList": ["web"], "rolloutPlan": {"targetSize": 3}}
+    world.apply(APP_ROLLOUTS, "s", spec)
+    world.play()
+
+    assert world.status(APP_ROLLOUTS, "s")["rollingState"] == "rolloutFailed"
+    assert "the Deployment web-v1 of web-v1 has pods" in world.condition(APP_ROLLOUTS, "s", "TargetAppLocating")[1]
+    assert sizes(world) == {"web-v1": 3}
+
+
+def test_without_a_source_pods_are_taken_from_where_they_are() -> None:
+    """`s` has taken the pods from `web-v1` to `web-v2`, of which `r` knows nothing."""
+    world = running()
+    spec = {"targetAppRevisionName": "shop-v2", "sourceAppRevisionName": "shop-v1", "rolloutPlan": PLAN}
+    world.apply(APP_ROLLOUTS, "s", spec)
+    world.play()
+    revised(world, component("web:3"))
+    rolled(world, "shop-v3")
+    world.play()
+
+    assert (state(world), sizes(world)) == ("rolloutSucceed", {"web-v1": 0, "web-v2": 0, "web-v3": 3})
+
+
+def test_a_target_that_was_only_looked_for_is_no_place_where_pods_come_from() -> None:
+    world = running()
+    revised(world, component("web:3"))
+    rolled(world, "shop-v2")
+    for _ in range(3):
+        world.run(APP_ROLLOUTS, "r")
+    assert state(world) == "locatingTargetApp"
+    rolled(world, "shop-v3")
+    world.play()
+
+    assert (state(world), sizes(world)["web-v1"], sizes(world)["web-v3"]) == ("rolloutSucceed", 0, 3)
+
+
+def test_pods_of_two_revisions_that_are_neither_target_nor_source_are_not_left_beside_the_new_ones() -> None:
+    """`s` was aborted half way, and nobody says which of both `r` is to come from."""
+    world = running()
+    revised(world, component("web:3"))
+    spec = {"targetAppRevisionName": "shop-v2", "sourceAppRevisionName": "shop-v1", "rolloutPlan": PLAN}
+    world.apply(APP_ROLLOUTS, "s", {**spec, "rolloutPlan": {**PLAN, "batchPartition": 0}})
+    world.play()
+    world.apply(APP_ROLLOUTS, "s", annotations={"fairlead.dev/rollout-action": "abort@2026-03-01T12:00:00Z"})
+    world.play()
+    assert sizes(world) == {"web-v1": 2, "web-v2": 1}
+    rolled(world, "shop-v3", "shop-v2")
+    world.play()
+
+    assert (state(world), sizes(world)) == ("rolloutFailed", {"web-v1": 2, "web-v2": 1})
+    said = world.condition(APP_ROLLOUTS, "r", "TargetAppLocating")[1]
+    assert said == (
+        "the Deployment web-v1 of web-v1 has pods of the component web and is neither target nor source: name its "
+        "revision as the source, or take its pods away first"
+    )
 
 
 @pytest.mark.parametrize("place", ["beside the plan", "in the plan"])
@@ -234,6 +337,29 @@ def test_what_is_updated_in_place_is_frozen_rolled_and_taken_back() -> None:
     assert world.get(CLONE_SETS, "web")["spec"]["template"] == before["spec"]["template"]
 
 
+def test_new_pods_that_nobody_takes_back_are_not_called_as_they_were_before() -> None:
+    """Only the component revision tells what the pods were, and somebody deleted it."""
+    world = running(kind="clonesetservice")
+    rolled(world, "shop-v2", "shop-v1", plan={**PLAN, "batchPartition": 0, "revertOnDelete": True})
+    until(world, "rollingInBatches", "batchReady")
+    del world.objects[CONTROLLER_REVISIONS, "web-v1"]
+    world.delete(APP_ROLLOUTS, "r")
+    world.play()
+
+    assert not world.has(APP_ROLLOUTS, "r")
+    (said,) = (each for each in world.told if each.reason == "Rollout Reverted")
+    assert (said.warning, said.text) == (
+        True,
+        (
+            "incomplete: the ControllerRevision web-v1 is gone or takes parameters, so that the pod template of before "
+            "is not known: 1 pod of the CloneSet web stays new, put the template back to have it replaced"
+        ),
+    )
+    live = world.get(CLONE_SETS, "web")
+    assert live["spec"]["updateStrategy"]["partition"] == 3, "no more pods become new"
+    assert world.controller(CLONE_SETS, "web") == ""
+
+
 def test_what_another_rollout_holds_in_place_is_never_taken_for_the_target() -> None:
     """Otherwise `s` would verify, and roll, what `r` left there when it was aborted."""
     world = running(kind="clonesetservice")
@@ -300,6 +426,77 @@ def test_of_several_rollouts_of_a_component_the_last_one_says_where_its_pods_are
     assert template["spec"]["containers"][0]["image"] == "web:3"
 
 
+def taken_on() -> World:
+    """`r` brought `web-v1`, and `s` took its pods to `web-v2`."""
+    world = running()
+    spec = {"targetAppRevisionName": "shop-v2", "sourceAppRevisionName": "shop-v1", "rolloutPlan": PLAN}
+    world.apply(APP_ROLLOUTS, "s", spec)
+    world.play()
+    assert sizes(world) == {"web-v1": 0, "web-v2": 3}
+    return world
+
+
+@pytest.mark.parametrize("recorded", [True, False], ids=["recorded", "not recorded"])
+def test_a_rollout_whose_pods_a_later_one_took_counts_no_more_when_that_one_is_deleted(recorded: bool) -> None:
+    """Else the Application would go on with a workload that has no pods, and never change the one that has them."""
+    world = taken_on()
+    if recorded:
+        world.apply(APPLICATIONS, "shop", annotations={})
+        world.play()
+    world.delete(APP_ROLLOUTS, "s")
+    world.play()
+    world.apply(APPLICATIONS, "shop", an_application(component("web:3")), annotations={})
+    world.play()
+
+    (configuration,) = (each for each in world.names(CONFIGURATIONS) if each == max(world.names(CONFIGURATIONS)))
+    (told,) = world.status(CONFIGURATIONS, configuration)["workloads"]
+    assert told["workloadRef"]["name"] == "web-v2"
+    assert sizes(world) == {"web-v1": 0, "web-v2": 3}
+    (container,) = world.get(DEPLOYMENTS, "web-v2")["spec"]["template"]["spec"]["containers"]
+    assert container["image"] == "web:3"
+
+
+def test_of_the_rollouts_that_are_left_the_one_with_the_pods_has_the_workload() -> None:
+    """`u` took the pods back to `web-v1`, which is that of `r`."""
+    world = taken_on()
+    spec = {"targetAppRevisionName": "shop-v1", "sourceAppRevisionName": "shop-v2", "rolloutPlan": PLAN}
+    world.apply(APP_ROLLOUTS, "u", spec)
+    world.play()
+    world.delete(APP_ROLLOUTS, "u")
+    world.apply(APPLICATIONS, "shop", an_application(component("web:3")), annotations={})
+    world.play()
+
+    assert sizes(world) == {"web-v1": 3, "web-v2": 0}
+    (container,) = world.get(DEPLOYMENTS, "web-v1")["spec"]["template"]["spec"]["containers"]
+    assert container["image"] == "web:1", "it is left to `r`"
+
+
+def test_an_application_goes_on_with_the_workload_that_a_deleted_rollout_brought() -> None:
+    """Nothing was recorded of it, because the Application was kept as revisions only."""
+    world = running()
+    world.delete(APP_ROLLOUTS, "r")
+    world.play()
+    world.apply(APPLICATIONS, "shop", annotations={})
+    world.play()
+
+    assert sizes(world) == {"web-v1": 3}
+    (container,) = world.get(DEPLOYMENTS, "web-v1")["spec"]["template"]["spec"]["containers"]
+    assert container["image"] == "web:2"
+    assert world.controller(DEPLOYMENTS, "web-v1").startswith("shop-v")
+
+
+def test_a_rollout_whose_workload_somebody_scaled_to_nothing_keeps_it() -> None:
+    world = running()
+    world.apply(APPLICATIONS, "shop", an_application(component("web:1")), annotations={})
+    world.play()
+    world.change(DEPLOYMENTS, "web-v1", replicas=0)
+    world.play()
+
+    (configuration,) = world.names(CONFIGURATIONS)
+    (told,) = world.status(CONFIGURATIONS, configuration)["workloads"]
+    assert (told["workloadRef"]["name"], sizes(world)) == ("web-v1", {"web-v1": 0})
+
+
 CART = component("web:1", name="web")
 
 
@@ -353,13 +550,9 @@ CART = component("web:1", name="web")
             ),
         ),
         ({"targetAppRevisionName": 7}, "spec.targetAppRevisionName: Invalid value: 7: must be a text"),
-        (
-            {"sourceAppRevisionName": None, "componentList": ["web"], "targetAppRevisionName": "shop-v2"},
-            None,
-        ),
     ],
 )
-def test_what_can_never_be_rolled_is_refused_in_a_sentence(spec: Json, said: str | None) -> None:
+def test_what_can_never_be_rolled_is_refused_in_a_sentence(spec: Json, said: str) -> None:
     world = running()
     revised(world, CART, name="cart")
     shop = world.get(APPLICATION_REVISIONS, "shop-v1")["spec"]
@@ -374,28 +567,91 @@ def test_what_can_never_be_rolled_is_refused_in_a_sentence(spec: Json, said: str
     world.play()
 
     assert world.status(APP_ROLLOUTS, "s")["rollingState"] == "rolloutFailed"
-    if said is None:
-        assert "targetSize" in world.condition(APP_ROLLOUTS, "s", "RolloutSpecVerifying")[1]
-        assert sizes(world) == {"web-v1": 3, "web-v2": 0}
-        return
     assert world.condition(APP_ROLLOUTS, "s", "TargetAppLocating") == ("False", said)
     del world.objects[APP_ROLLOUTS, "s"]
     assert outside(world) == before, "nothing else was written"
 
 
-@pytest.mark.parametrize("names", [("shop-v3", "shop-v1"), ("shop-v2", "shop-v0")])
-def test_a_revision_that_is_not_there_is_waited_for(names: tuple[str, str]) -> None:
+NEVER = (
+    "and never comes back, because the Application shop is at number 2: name another, or apply the Application as it "
+    "was then and name the revision that is made of it"
+)
+
+
+@pytest.mark.parametrize(
+    ("names", "said"),
+    [
+        (
+            ("shop-v3", "shop-v1"),
+            "the ApplicationRevision shop-v3 is not there: it is made when its Application changes",
+        ),
+        (("shop-v2", "shop-v1"), f"the ApplicationRevision shop-v1 is not there, {NEVER}"),
+        (
+            ("shop-v2", "cart-v1"),
+            (
+                "the ApplicationRevision cart-v1 is not there, and neither is the Application cart that it would be "
+                "made of"
+            ),
+        ),
+        (
+            ("shop-v2", "shop"),
+            (
+                "the ApplicationRevision shop is not there, and none is made under that name: those of an Application "
+                "are called <application>-v<N>"
+            ),
+        ),
+    ],
+)
+def test_a_revision_that_is_not_there_is_waited_for_with_its_true_cause(names: tuple[str, str], said: str) -> None:
     world = running()
     before = sizes(world)
+    del world.objects[APPLICATION_REVISIONS, "shop-v1"]
     rolled(world, *names)
     for _ in range(4):
-        world.round()
+        world.run(APP_ROLLOUTS, "r")
 
-    (missing,) = {*names} - {"shop-v1", "shop-v2"}
     assert state(world) == "locatingTargetApp"
-    said = f"the ApplicationRevision {missing} is not there: it is made when its Application changes"
     assert world.condition(APP_ROLLOUTS, "r", "TargetAppLocating") == ("False", said)
     assert sizes(world) == before
+
+
+def test_an_application_that_is_not_kept_as_revisions_is_named() -> None:
+    world = running()
+    world.apply(APPLICATIONS, "shop", annotations={})
+    world.play()
+    rolled(world, "shop-v3", "shop-v1")
+    for _ in range(4):
+        world.run(APP_ROLLOUTS, "r")
+
+    assert world.condition(APP_ROLLOUTS, "r", "TargetAppLocating")[1] == (
+        "the ApplicationRevision shop-v3 is not there: annotate the Application shop with "
+        'app.oam.dev/revision-only: "true" to have revisions of it'
+    )
+
+
+@pytest.mark.parametrize("is_first", [True, False], ids=["the first", "another"])
+def test_what_the_api_server_refuses_is_told_and_tried_again(is_first: bool) -> None:
+    """A policy of the cluster refuses the Deployment until somebody lifts it."""
+    world = kept("web:1") if is_first else running()
+    world.refuses = lambda resource, _: resource == DEPLOYMENTS
+    target, source = ("shop-v1", "") if is_first else ("shop-v2", "shop-v1")
+    rolled(world, target, source, plan={"targetSize": 3})
+    for _ in range(6):
+        world.round()
+
+    made = "web-v1" if is_first else "web-v2"
+    assert state(world) == "locatingTargetApp"
+    assert world.condition(APP_ROLLOUTS, "r", "TargetAppLocating") == (
+        "False",
+        f"Deployment {made} was refused: it asks for it",
+    )
+    assert not world.has(DEPLOYMENTS, made)
+
+    world.refuses = lambda _resource, _name: False
+    world.play()
+
+    assert state(world) == "rolloutSucceed"
+    assert sizes(world)[made] == 3
 
 
 def test_several_common_components_need_a_choice() -> None:

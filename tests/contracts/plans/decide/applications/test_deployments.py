@@ -23,6 +23,7 @@ PLAN: Json = {"rolloutBatches": [{"replicas": 1}, {}]}
 EXPOSE: Json = {"name": "expose", "properties": {"port": [80]}}
 HPA: Json = {"name": "hpa", "properties": {"min": 2, "max": 9}}
 TEMPLATE = {"app.oam.dev/rollout-template": "true"}
+KEPT = {"app.oam.dev/revision-only": "true"}
 INACTIVE = "app.oam.dev/app-revision"
 
 
@@ -340,6 +341,20 @@ def test_what_cannot_be_rolled_is_told_in_one_sentence(fields: Json, said: str) 
     assert said in world.condition(APPLICATION_DEPLOYMENTS, "d", "RolloutSpecVerifying")[1]
     assert sizes(world) == {"web": 3}
     assert "app.oam.dev/rollout-template" in world.annotations(APPLICATIONS, "shop-next")
+
+
+def test_an_application_that_is_kept_as_revisions_only_is_told_with_its_annotation() -> None:
+    world = old_and_new()
+    world.apply(APPLICATIONS, "kept", an_application(component("web:3")), annotations=KEPT)
+    deploy(world, "kept")
+    for _ in range(8):
+        world.round()
+
+    assert world.condition(APPLICATION_DEPLOYMENTS, "d", "RolloutSpecVerifying")[1] == (
+        "the Application kept is kept as revisions only and has no ApplicationConfiguration: take the annotation "
+        "app.oam.dev/revision-only off, or roll its revisions with an AppRollout"
+    )
+    assert sizes(world) == {"web": 3}
 
 
 @pytest.mark.parametrize(

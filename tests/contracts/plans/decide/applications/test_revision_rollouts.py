@@ -282,6 +282,20 @@ def test_a_revision_that_is_not_there_yet_is_waited_for() -> None:
     assert (state(world), sizes(world)) == ("rolloutSucceed", {"web-v3": 3})
 
 
+def test_a_revision_that_was_deleted_is_not_said_to_come() -> None:
+    world = two_revisions()
+    del world.objects[CONTROLLER_REVISIONS, "web-v1"]
+    rolled(world, "web-v1", "web-v2")
+    for _ in range(4):
+        world.round()
+
+    assert state(world) == "locatingTargetApp"
+    assert world.condition(ROLLOUTS, "r", "TargetAppLocating")[1] == (
+        "the ControllerRevision web-v1 is not there, and never comes back, because the Component web is at number 2: "
+        "name another, or apply the Component as it was then and name the revision that is made of it"
+    )
+
+
 def test_a_workload_of_another_rollout_is_left_to_it() -> None:
     world = two_revisions()
     rolled(world, "web-v2", plan={**PLAN, "batchPartition": 0})

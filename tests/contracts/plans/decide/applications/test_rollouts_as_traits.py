@@ -208,6 +208,27 @@ def test_a_trait_that_goes_leaves_the_workload_to_its_configuration() -> None:
     assert container["image"] == "web:2"
 
 
+def test_a_trait_that_goes_half_way_lets_its_rollout_end_first() -> None:
+    world = rolled_by_trait()
+    revised(world, "web:2")
+    configured(world, a_rollout(**BATCHES, batchPartition=0))
+    world.play()
+    assert sizes(world) == {"web-v1": 2, "web-v2": 1}
+    configured(world)
+    world.play()
+
+    assert sizes(world) == {"web-v1": 2, "web-v2": 1}
+    said = world.condition(CONFIGURATIONS, "shop", "Synced")[1]
+    assert said.startswith("the Rollout web is not described any more and is at work")
+
+    world.change(ROLLOUTS, "web", rolloutPlan={"batchPartition": 1})
+    world.play()
+
+    assert not world.has(ROLLOUTS, "web")
+    assert sizes(world) == {"web-v2": 3}
+    assert world.controller(DEPLOYMENTS, "web-v2") == "shop"
+
+
 def test_traits_that_conflict_with_it_are_refused() -> None:
     world = World()
     revised(world, "web:1")
@@ -278,6 +299,20 @@ def test_a_configuration_goes_on_with_its_own_workload_where_the_pods_are_there(
     assert sizes(world) == {"web": 2, "web-v2": 0}
     (container,) = world.get(DEPLOYMENTS, "web")["spec"]["template"]["spec"]["containers"]
     assert container["image"] == "web:2"
+
+
+def test_what_a_rollout_went_back_from_is_not_applied_by_the_configuration() -> None:
+    world = run_by_a_configuration()
+    stand_alone(world, "web-v1", **BATCHES, batchPartition=0)
+    world.play()
+    world.apply(ROLLOUTS, "r", annotations={"fairlead.dev/rollout-action": "revert@2026-03-01T12:00:00Z"})
+    world.play()
+    configured(world, revisionName="web-v2")
+    world.play()
+
+    assert (ended(world, "r"), sizes(world)) == ("rolloutFailed", {"web": 2, "web-v2": 0})
+    (container,) = world.get(DEPLOYMENTS, "web")["spec"]["template"]["spec"]["containers"]
+    assert container["image"] == "web:1"
 
 
 @pytest.mark.parametrize("plan", [{"targetSize": 2}, {}])

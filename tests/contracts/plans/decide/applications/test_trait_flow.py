@@ -145,6 +145,110 @@ def test_another_revision_in_mid_rollout_turns_to_it() -> None:
     assert (state(world), sizes(world)) == ("rolloutSucceed", {"web-v1": 0, "web-v2": 0, "web-v3": 3})
 
 
+def half_way() -> World:
+    """`web-v2` waits at the gate after its first batch, and then its trait is taken off."""
+    world = rolled()
+    world.apply(APPLICATIONS, "shop", an_application(component("web:2", {**ROLLOUT, "properties": _gated()})))
+    world.play()
+    assert sizes(world) == {"web-v1": 2, "web-v2": 1}
+    world.apply(APPLICATIONS, "shop", an_application(component("web:2")))
+    world.play()
+    return world
+
+
+def synced(world: World) -> tuple[str, str]:
+    return world.condition(CONFIGURATIONS, max(world.names(CONFIGURATIONS)), "Synced")
+
+
+def test_a_rollout_that_is_taken_off_half_way_goes_on_to_its_end_before_it_goes() -> None:
+    """Otherwise pods of both revisions would stay, and nobody would be there to move them."""
+    world = half_way()
+    assert sizes(world) == {"web-v1": 2, "web-v2": 1}, "nobody opened the gate"
+    assert synced(world) == (
+        "False",
+        (
+            "the RolloutTrait web is not described any more and is at work: it goes when it has succeeded, and "
+            "`fairlead abort web` ends it"
+        ),
+    )
+
+    world.change(ROLLOUT_TRAITS, "web", rolloutPlan={"lastBatchToRollout": 1})
+    world.play()
+
+    assert world.names(ROLLOUT_TRAITS) == []
+    assert sizes(world) == {"web-v1": 0, "web-v2": 3}
+    assert synced(world)[0] == "True"
+    assert world.controller(DEPLOYMENTS, "web-v2") == max(world.names(CONFIGURATIONS))
+
+
+def test_a_change_that_comes_without_the_trait_waits_for_the_rollout_and_is_applied_where_it_went() -> None:
+    world = half_way()
+    world.apply(APPLICATIONS, "shop", an_application(component("web:3")))
+    world.play()
+    assert sizes(world) == {"web-v1": 2, "web-v2": 1}
+
+    world.change(ROLLOUT_TRAITS, "web", rolloutPlan={"lastBatchToRollout": 1})
+    world.play()
+
+    assert sizes(world) == {"web-v1": 0, "web-v2": 3}
+    (container,) = world.get(DEPLOYMENTS, "web-v2")["spec"]["template"]["spec"]["containers"]
+    assert container["image"] == "web:3"
+
+
+def test_a_rollout_that_failed_half_way_is_kept_for_whoever_took_its_trait_off_to_decide() -> None:
+    world = half_way()
+    world.apply(ROLLOUT_TRAITS, "web", annotations={"fairlead.dev/rollout-action": "abort@2026-03-01T12:00:00Z"})
+    world.play()
+
+    assert (state(world), sizes(world)) == ("rolloutFailed", {"web-v1": 2, "web-v2": 1})
+    assert synced(world) == (
+        "False",
+        (
+            "the RolloutTrait web is not described any more and has failed: `fairlead retry web` takes all pods to the "
+            "new revision, and `kubectl delete rollouttrait web` leaves them as they are"
+        ),
+    )
+
+    world.delete(ROLLOUT_TRAITS, "web")
+    world.play()
+
+    assert world.names(ROLLOUT_TRAITS) == []
+    assert sizes(world) == {"web-v1": 2, "web-v2": 1}
+    assert synced(world)[0] == "True"
+
+
+def test_a_rollout_that_never_began_goes_with_its_trait() -> None:
+    world = rolled()
+    broken = {**ROLLOUT, "properties": {**PLAN, "rolloutBatches": [{"replicas": 9}, {}]}}
+    world.apply(APPLICATIONS, "shop", an_application(component("web:2", broken)))
+    world.play()
+    assert state(world) == "rolloutFailed"
+
+    world.apply(APPLICATIONS, "shop", an_application(component("web:2")))
+    world.play()
+
+    assert world.names(ROLLOUT_TRAITS) == []
+
+
+def test_a_hand_written_configuration_lets_a_rollout_end_that_it_describes_no_more() -> None:
+    world = World()
+    for image, plan in (("a", PLAN), ("b", _gated())):
+        trait = {"apiVersion": "standard.oam.dev/v1alpha1", "kind": "RolloutTrait", "spec": {"rolloutPlan": plan}}
+        world.apply(COMPONENTS, "web", _workload(image))
+        world.apply(CONFIGURATIONS, "mine", {"components": [{"componentName": "web", "traits": [{"trait": trait}]}]})
+        world.play()
+    assert sizes(world) == {"web-v1": 2, "web-v2": 1}
+
+    world.apply(CONFIGURATIONS, "mine", {"components": [{"componentName": "web"}]})
+    world.play()
+    assert sizes(world) == {"web-v1": 2, "web-v2": 1}
+    world.change(ROLLOUT_TRAITS, "web", rolloutPlan={"lastBatchToRollout": 1})
+    world.play()
+
+    assert world.names(ROLLOUT_TRAITS) == []
+    assert sizes(world) == {"web-v1": 0, "web-v2": 3}
+
+
 def _gated() -> Json:
     return {**PLAN, "lastBatchToRollout": 0}
 

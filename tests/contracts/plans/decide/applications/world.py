@@ -102,6 +102,8 @@ class World:
         """By the name of a definition, where they are others than ours."""
         self.writes_left: int | None = None
         """After so many writes the process dies; None: it lives."""
+        self.refuses: Callable[[Resource, str], bool] = lambda _resource, _name: False
+        """Whether a policy of the cluster refuses what is created."""
         self.watchers: list[Callable[[World], None]] = []
         """Called after every write."""
 
@@ -294,7 +296,7 @@ class World:
             case Create():
                 assert (write.resource, write.name) not in self.objects
                 tree = msgspec.json.decode(write.body)
-                if "refuse-me" in tree["metadata"].get("labels", {}):
+                if "refuse-me" in tree["metadata"].get("labels", {}) or self.refuses(write.resource, write.name):
                     raise Refused("it asks for it")
                 self._store(write.resource, tree)
             case Patch():

@@ -417,7 +417,16 @@ def test_app_rollouts_have_the_same_verbs() -> None:
     assert "goes back to the ApplicationRevision shop-v1 in its batches" in back.said
 
     first = Asked(None, application={**DEPLOYMENT, "spec": {**spec, "sourceAppRevisionName": ""}}, kind="AppRollout")
-    assert "has no source to go back to" in refused(first(undo))
+    said = refused(first(undo))
+    assert said == (
+        "r brought the first ApplicationRevision and has no source to go back to: `fairlead abort r -n ns --revert` "
+        "goes back to 0 pods"
+    )
+
+    last = {**DEPLOYMENT["status"], "lastTargetAppRevision": "shop-v2", "LastSourceAppRevision": "shop-v1"}
+    unnamed = {**DEPLOYMENT, "spec": {**spec, "sourceAppRevisionName": ""}, "status": last}
+    back = planned(Asked(None, application=unnamed, kind="AppRollout")(undo))
+    assert back.writes[0].patch["spec"] == {"targetAppRevisionName": "shop-v1", "sourceAppRevisionName": "shop-v2"}
 
 
 def test_one_of_two_of_the_same_name_is_chosen_by_its_noun() -> None:

@@ -16,7 +16,7 @@ from fairlead.contracts.plans.decide.workloads.kind_table import (
     DEPLOYMENT,
     STATEFUL_SET,
 )
-from fairlead.contracts.plans.decide.workloads.live import Kind, Workload
+from fairlead.contracts.plans.decide.workloads.live import Workload, WorkloadKind
 from fairlead.contracts.plans.kinds import (
     CLONE_SETS,
     DAEMON_SETS,
@@ -205,5 +205,5 @@ def applied(workload: Workload, change: Change | Removal) -> Workload:
     return replace(workload, tree=tree)
 
 
-def with_kind(workload: Workload, resource: Resource, kind: Kind) -> Workload:
+def with_kind(workload: Workload, resource: Resource, kind: WorkloadKind) -> Workload:
     return replace(workload, resource=resource, kind=kind)

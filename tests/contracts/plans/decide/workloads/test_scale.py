@@ -20,7 +20,7 @@ from fairlead.contracts.plans.decide.workloads.kind_table import (
     custom_kind,
     kind_of,
 )
-from fairlead.contracts.plans.decide.workloads.live import Kind, Style
+from fairlead.contracts.plans.decide.workloads.live import Style, WorkloadKind
 from fairlead.contracts.plans.kinds import Json, RolloutBatch, RolloutPlan, RolloutStatus, WorkloadReference
 from kubeloop.objects.meta import Resource
 from tests.contracts.plans.decide.workloads.objects import (
@@ -167,13 +167,13 @@ def test_finishing_releases_and_nothing_else() -> None:
         ("extensions/v1beta1", "Deployment", "the workload kind `Deployment` is not supported"),
     ],
 )
-def test_r_5_kinds_are_known_or_not_supported(version: str, name: str, kind: Kind | str) -> None:
+def test_r_5_kinds_are_known_or_not_supported(version: str, name: str, kind: WorkloadKind | str) -> None:
     assert kind_of(WorkloadReference(version, name, "x"), {}) == kind
 
 
 def test_a_custom_kind_is_rolled_by_its_paths() -> None:
     kind = kind_of(CUSTOM, {("example.org", "Game"): PATHS})
-    assert isinstance(kind, Kind)
+    assert isinstance(kind, WorkloadKind)
     tree = merged(deployment("d2", 0).tree, {"spec": {"count": 0, "stopped": True, "pod": {"image": "b"}}})
     old = merged(deployment("d1", 0).tree, {"spec": {"count": 5, "pod": {"image": "a"}}, "status": {"all": 5, "up": 5}})
     resource = Resource("example.org", "v1", "games", "Game")
