@@ -9,7 +9,7 @@ from math import isfinite
 from typing import TypeAlias, TypeVar
 
 from fairlead.core.alternatives import alternatives
-from fairlead.core.flags import Kind, meant
+from fairlead.core.flags import FlagKind, meant
 from fairlead.core.names import is_label, is_name
 from kubeloop.durations import format_go, parse_human
 
@@ -191,16 +191,16 @@ def object_of(value: object, keys: Sequence[str], what: str) -> Json:
     return value
 
 
-def an_object(keys: Sequence[str], what: str, check: Check = lambda _: None) -> Kind[Json | None]:
+def an_object(keys: Sequence[str], what: str, check: Check = lambda _: None) -> FlagKind[Json | None]:
     def read(texts: tuple[str, ...]) -> Json | None:
         value = object_of(decoded(texts[0]), keys, what)
         check(value)
         return value
 
-    return Kind("JSON", read, nothing, document)
+    return FlagKind("JSON", read, nothing, document)
 
 
-def objects(keys: Sequence[str], what: str, check: Check = lambda _: None) -> Kind[tuple[Json, ...]]:
+def objects(keys: Sequence[str], what: str, check: Check = lambda _: None) -> FlagKind[tuple[Json, ...]]:
     """Each text is one object, or a list of them."""
 
     def read(texts: tuple[str, ...]) -> tuple[Json, ...]:
@@ -211,17 +211,17 @@ def objects(keys: Sequence[str], what: str, check: Check = lambda _: None) -> Ki
             check(one)
         return found
 
-    return Kind("JSON", read, nothing, _documents, repeats=True)
+    return FlagKind("JSON", read, nothing, _documents, repeats=True)
 
 
-def one_of(words: Sequence[str]) -> Kind[str]:
+def one_of(words: Sequence[str]) -> FlagKind[str]:
     def read(texts: tuple[str, ...]) -> str:
         found = texts[0].lower()
         if found not in words:
             raise ValueError(f'is "{texts[0]}": set it to {alternatives(words)}')
         return found
 
-    return Kind("WORD", read, str)
+    return FlagKind("WORD", read, str)
 
 
 def nothing(_: object) -> str:
@@ -257,17 +257,19 @@ LABEL_ADVICE = "a name has up to 63 of a to z, 0 to 9 and - inside"
 NAME_ADVICE = "a name has up to 253 of a to z, 0 to 9, - and . inside"
 DNS_ADVICE = "set it to a name in DNS (a to z, 0 to 9, - and . inside)"
 
-BOOL: Kind[bool] = Kind("", _bool, _shown_bool, _switch)
-TEXT: Kind[str] = Kind("TEXT", _text, str)
-MAYBE: Kind[str | None] = Kind("TEXT", _text, _maybe)
-LABEL: Kind[str] = Kind("NAME", _checked(is_label, LABEL_ADVICE), str)
-NAME: Kind[str | None] = Kind("NAME", _checked(is_name, NAME_ADVICE), _maybe)
-FILE: Kind[str] = Kind("FILE", _text, str)
-FILES: Kind[tuple[str, ...]] = Kind("FILE", _files, _shown, _words, _commas, repeats=True)
-PORT: Kind[int] = Kind("PORT", _whole(1, MOST_PORT, f"a port from 1 to {MOST_PORT}"), str, _number)
-COUNT: Kind[int | None] = Kind("NUMBER", _whole(0, 2**32 - 1, "a whole number of 0 or more"), _shown_factor, _number)
-TIME: Kind[float] = Kind("TIME", _time, format_go)
-ADDRESS: Kind[Address] = Kind("ADDRESS", _address, _shown_address)
-LIST: Kind[tuple[str, ...]] = Kind("TEXT", tuple, _shown, _words, _commas, repeats=True)
-RANGES: Kind[tuple[str, ...]] = Kind("CIDR", _ranges, _shown, _words, _commas, repeats=True)
-MAP: Kind[dict[str, str]] = Kind("KEY=VALUE", _map, _shown_map, _pairs, _commas, repeats=True)
+BOOL: FlagKind[bool] = FlagKind("", _bool, _shown_bool, _switch)
+TEXT: FlagKind[str] = FlagKind("TEXT", _text, str)
+MAYBE: FlagKind[str | None] = FlagKind("TEXT", _text, _maybe)
+LABEL: FlagKind[str] = FlagKind("NAME", _checked(is_label, LABEL_ADVICE), str)
+NAME: FlagKind[str | None] = FlagKind("NAME", _checked(is_name, NAME_ADVICE), _maybe)
+FILE: FlagKind[str] = FlagKind("FILE", _text, str)
+FILES: FlagKind[tuple[str, ...]] = FlagKind("FILE", _files, _shown, _words, _commas, repeats=True)
+PORT: FlagKind[int] = FlagKind("PORT", _whole(1, MOST_PORT, f"a port from 1 to {MOST_PORT}"), str, _number)
+COUNT: FlagKind[int | None] = FlagKind(
+    "NUMBER", _whole(0, 2**32 - 1, "a whole number of 0 or more"), _shown_factor, _number
+)
+TIME: FlagKind[float] = FlagKind("TIME", _time, format_go)
+ADDRESS: FlagKind[Address] = FlagKind("ADDRESS", _address, _shown_address)
+LIST: FlagKind[tuple[str, ...]] = FlagKind("TEXT", tuple, _shown, _words, _commas, repeats=True)
+RANGES: FlagKind[tuple[str, ...]] = FlagKind("CIDR", _ranges, _shown, _words, _commas, repeats=True)
+MAP: FlagKind[dict[str, str]] = FlagKind("KEY=VALUE", _map, _shown_map, _pairs, _commas, repeats=True)

@@ -25,7 +25,7 @@ def as_text(value: object) -> tuple[str, ...]:
     return (value,)
 
 
-class Kind(Struct, Generic[T], frozen=True):
+class FlagKind(Struct, Generic[T], frozen=True):
     """How the values of a flag are read and shown."""
 
     word: str
@@ -47,7 +47,7 @@ class Kind(Struct, Generic[T], frozen=True):
 
 class Flag(Struct, Generic[T], frozen=True):
     name: str
-    kind: Kind[T]
+    kind: FlagKind[T]
     default: T
     usage: str
     needed: str = ""

@@ -8,7 +8,7 @@ import re
 from collections.abc import Callable
 from typing import TypeVar
 
-from fairlead.core.flags import Kind
+from fairlead.core.flags import FlagKind
 from kubeloop.durations import format_go, parse_go, parse_prometheus
 
 T = TypeVar("T")
@@ -97,15 +97,15 @@ def quoted(text: str) -> str:
     return json.dumps(text, ensure_ascii=False)
 
 
-def _kind(word: str, read: Callable[[str], T], show: Callable[[T], str], zero: T) -> Kind[T]:
+def _kind(word: str, read: Callable[[str], T], show: Callable[[T], str], zero: T) -> FlagKind[T]:
     """The last of several values counts."""
-    return Kind(word, lambda texts: read(texts[-1]), show, zero=zero)
+    return FlagKind(word, lambda texts: read(texts[-1]), show, zero=zero)
 
 
-BOOL: Kind[bool] = _kind("", _bool, _show_bool, zero=False)
-STRING: Kind[str] = _kind("string", str, str, zero="")
-INT: Kind[int] = _kind("int", _int, str, zero=0)
-FLOAT: Kind[float] = _kind("float", _float, "{:g}".format, zero=0.0)
-DURATION: Kind[float] = _kind("duration", _duration, format_go, zero=0.0)
-PROMETHEUS: Kind[float] = _kind("value", parse_prometheus, _show_prometheus, zero=0.0)
-LIST: Kind[tuple[str, ...]] = _kind("value", _list, _show_list, zero=())
+BOOL: FlagKind[bool] = _kind("", _bool, _show_bool, zero=False)
+STRING: FlagKind[str] = _kind("string", str, str, zero="")
+INT: FlagKind[int] = _kind("int", _int, str, zero=0)
+FLOAT: FlagKind[float] = _kind("float", _float, "{:g}".format, zero=0.0)
+DURATION: FlagKind[float] = _kind("duration", _duration, format_go, zero=0.0)
+PROMETHEUS: FlagKind[float] = _kind("value", parse_prometheus, _show_prometheus, zero=0.0)
+LIST: FlagKind[tuple[str, ...]] = _kind("value", _list, _show_list, zero=())

@@ -5,7 +5,7 @@ from __future__ import annotations
 from math import inf
 
 from fairlead.core.flag_kinds import BOOL
-from fairlead.core.flags import Kind
+from fairlead.core.flags import FlagKind
 from kubeloop.durations import parse_go
 
 
@@ -31,9 +31,9 @@ def _written_switch(value: object) -> tuple[str, ...]:
     return (str(value).lower(),)
 
 
-def option(word: str) -> Kind[str]:
+def option(word: str) -> FlagKind[str]:
     """A text of our own options, which may be empty."""
-    return Kind(word, _option, str, _written_option)
+    return FlagKind(word, _option, str, _written_option)
 
 
 def seconds_of(place: str, text: str, *, positive: bool = False) -> float:
@@ -63,8 +63,10 @@ def _written_number(value: object) -> tuple[str, ...]:
     return (str(value),)
 
 
-NUMBER: Kind[float] = Kind("NUMBER", _real, "{:g}".format, _written_number)
-DURATION: Kind[str] = Kind("DURATION", _option, str, _written_duration)
-CHOICE: Kind[bool] = Kind("true|false", BOOL.read, lambda value: str(value).lower(), _written_switch, alone="true")
+NUMBER: FlagKind[float] = FlagKind("NUMBER", _real, "{:g}".format, _written_number)
+DURATION: FlagKind[str] = FlagKind("DURATION", _option, str, _written_duration)
+CHOICE: FlagKind[bool] = FlagKind(
+    "true|false", BOOL.read, lambda value: str(value).lower(), _written_switch, alone="true"
+)
 """A switch that may be on already."""
-SWITCH: Kind[bool] = Kind("", BOOL.read, BOOL.show, _written_switch)
+SWITCH: FlagKind[bool] = FlagKind("", BOOL.read, BOOL.show, _written_switch)

@@ -18,6 +18,7 @@ from fairlead.engine.manager import Manager
 from fairlead.engine.options import KeptAuthority, WebhookOptions
 from fairlead.engine.process_context import ProcessContext
 from fairlead.engine.serving.https_server import HttpsServer, joined
+from fairlead.engine.serving.review_groups import joined_routes
 from fairlead.engine.serving.routes import Routes
 from fairlead.engine.traces import traced_handler
 from fairlead.engine.trust_scopes import trust_scope
@@ -34,9 +35,8 @@ def admission_server(given: WebhookOptions, manager: Manager, ground: ProcessCon
     @asynccontextmanager
     async def opened(credentials: Credentials) -> AsyncIterator[Routes]:
         async with AsyncExitStack() as stack:
-            found = dict(webhooks.routes)
-            for each in shared:
-                found |= await stack.enter_async_context(each.opened(credentials))
+            opened = [(each.group, await stack.enter_async_context(each.opened(credentials))) for each in shared]
+            found = {**webhooks.routes, **joined_routes(opened)}
             yield {path: traced_handler(handler, f"webhook {path}", trace) for path, handler in found.items()}
 
     return HttpsServer(

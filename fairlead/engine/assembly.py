@@ -9,7 +9,7 @@ from collections.abc import Callable, Coroutine, Sequence
 from contextlib import suppress
 from functools import partial
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from msgspec import structs
 from structlog.types import FilteringBoundLogger
@@ -45,12 +45,15 @@ from kubeloop.calls import Caller
 from kubeloop.client import Client
 from kubeloop.errors import ApiError, Forbidden, NotFound
 from kubeloop.events import Recorder
+from kubeloop.missed_rights import MissedRights
 from kubeloop.objects.core import NAMESPACES
 from kubeloop.objects.meta import Ref
 from kubeloop.rate_limit import Limiter
 from kubeloop.request import Transport
-from kubeloop.rights import MissedRights
 from kubeloop.watch import Selection
+
+if TYPE_CHECKING:
+    from fairlead.engine.shared_conversion import SharedConversion  # a process without servers loads no certificates
 
 START_TIMEOUT = 10.0
 """Seconds that the API server may take to answer the first question."""
@@ -121,6 +124,7 @@ def put_together(
     def tell(note: EventNote) -> None:
         notes.tell(USUAL_TELLING, note)
 
+    recording = _recording(options, log)
     context = PartContext(
         caches,
         client,
@@ -133,6 +137,8 @@ def put_together(
         tell=tell,
         rights=rights,
         trust=trust_scope(options, home),
+        conversion=_conversion(options, place_of(options, home)),
+        record=recording.record if recording is not None else None,
     )
     parts = _parts(options, context)
     counts = tuple(part.counts for part in parts if part.counts is not None)
@@ -146,7 +152,6 @@ def put_together(
         headers=headers,
         mistaken=lambda error: log.error("asking failed by a mistake of the operator", exc_info=error),
     )
-    recording = _recording(options, log)
     notes = Notes(recorder, Notices(outside, log))
     manager = Manager(
         parts,
@@ -188,6 +193,12 @@ def _parts(options: OperatorOptions, context: PartContext) -> tuple[Part, ...]:
         return telling_blocked(guarded(each, options.versions, foreign), blocked)
 
     return tuple(structs.replace(part, controllers=tuple(map(wrapped, part.controllers))) for part in made)
+
+
+def _conversion(options: OperatorOptions, home: str) -> SharedConversion | None:
+    """The listener of the first part that has one for all of them."""
+    made = (each.contract.conversion.get()(each.settings, home) for each in options.parts if each.contract.conversion)
+    return next(filter(None, made), None)
 
 
 def _recording(options: OperatorOptions, log: FilteringBoundLogger) -> RoundRecorder | None:

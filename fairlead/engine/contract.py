@@ -18,6 +18,7 @@ from kubeloop.objects.meta import Resource
 if TYPE_CHECKING:
     from fairlead.core.replay import Decider
     from fairlead.engine.part import Part, PartContext  # commands that only look need no parts
+    from fairlead.engine.shared_conversion import SharedConversion
 
 T = TypeVar("T")
 
@@ -69,6 +70,9 @@ class Contract(Struct, frozen=True, kw_only=True):
     home: Callable[[Any], str] = lambda _: ""
     """The namespace of what belongs to its operator when all namespaces are served, as its settings say; empty: the one
     that the operator runs in."""
+    conversion: Room[Callable[[Any, str], SharedConversion | None]] | None = None
+    """Makes the listener that converts for all parts of a process, from its settings and the operator's namespace; None
+    where it has none."""
     deciders: Room[Mapping[str, Decider]] | None = None
     """By controller and by the first path of a webhook: what decides, and from what; None: nothing is recorded."""
     lease: str = ""

@@ -64,7 +64,7 @@ class _Guarded(Generic[S]):
             return found.decision
         outcome = self._controller.decide(seen, now)
         if found.stamp is not None and _acts(outcome):
-            return stamping(found.stamp, found.tell)
+            return stamping(found.stamp, outcome, found.tell)
         if found.tell and isinstance(outcome, Decision):
             return structs.replace(outcome, tell=(*found.tell, *outcome.tell))
         return outcome

@@ -21,6 +21,7 @@ from msgspec import Struct, structs
 from fairlead.core.ask import Answer, Answers, Ask, Good, Question
 from fairlead.core.audit import Line
 from fairlead.core.decision import Decide, Decision, Hold
+from fairlead.core.replay import DecidedRound
 from fairlead.engine.decide.job import J, JobSnapshot, Passage, W, passage
 from fairlead.engine.driver.ask_context import AskContext
 from fairlead.engine.driver.effects import audited
@@ -76,6 +77,8 @@ class RunTerms(Struct, frozen=True, kw_only=True):
     reporter: Reporter | None = None
     heard: Callable[[Passage[J], Decision], None] = lambda passage, decision: None
     """Told what came of each step."""
+    record: Callable[[DecidedRound], None] | None = None
+    """Keeps each step, for whoever wants to decide it again."""
 
 
 async def run_job(job: CommandJob[J, W], terms: RunTerms) -> J:
@@ -116,7 +119,10 @@ async def _stepped(
     def gather(answers: Answers) -> JobSnapshot[J, W]:
         return JobSnapshot(job.record, answers, job.world)
 
-    seen, decision = await settle(job.decide, gather, clock.now(), ask, at_once=terms.at_once)
+    now = clock.now()
+    seen, decision = await settle(job.decide, gather, now, ask, at_once=terms.at_once)
+    if terms.record is not None:
+        terms.record(DecidedRound(job.name, job.record, this.id, now, seen, decision))
     step = passage(seen, job.journal)
     watch.stepped(step)
     terms.heard(step, decision)

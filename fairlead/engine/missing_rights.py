@@ -20,8 +20,9 @@ from fairlead.core.reason import Reason
 from fairlead.engine.controller import BackOff, Controller, LogRecord, RolloutKey, Wake
 from fairlead.engine.decide.missing_rights import RightSnapshot, decide, explained
 from fairlead.engine.metrics import Metrics
+from kubeloop.missed_rights import MissedRights
 from kubeloop.objects.meta import Ref
-from kubeloop.rights import Missed, MissedRights
+from kubeloop.rights import Missed
 
 NAME = "rights"
 METRIC = "fairlead_right_missing"
@@ -69,6 +70,7 @@ def telling_rights(rights: MissedRights, options: RightsOptions) -> Controller[R
             return None
         return RightSnapshot(
             missed=missed,
+            since=rights.since(missed),
             about=options.about(missed),
             home=options.home,
             part=options.part,
@@ -81,9 +83,9 @@ def telling_rights(rights: MissedRights, options: RightsOptions) -> Controller[R
             rights.granted(seen.missed)
 
     def subscribe(wake: Wake) -> None:
-        def changed(missed: Missed) -> None:
+        def changed(missed: Missed, is_there: bool) -> None:
             wake(key(missed), False)
-            if missed not in rights:
+            if is_there:
                 options.granted(missed)
 
         rights.subscribe(changed)

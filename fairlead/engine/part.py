@@ -5,7 +5,7 @@ Its controllers decide; the rest is what a process needs beside rounds: webhooks
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Mapping
 from contextlib import AbstractAsyncContextManager
 from typing import TYPE_CHECKING, Any, TypeAlias
 
@@ -13,6 +13,8 @@ from msgspec import Struct, field
 from structlog.types import FilteringBoundLogger
 
 from fairlead.core.act import EventNote
+from fairlead.core.decision import Decide
+from fairlead.core.replay import DecidedRound
 from fairlead.engine.controller import Controller
 from fairlead.engine.decide.ca_injection import TrustScope
 from fairlead.engine.measured_calls import Counts
@@ -22,11 +24,12 @@ from fairlead.engine.serving.routes import Routes
 from fairlead.engine.webhooks.admission import Endpoint
 from kubeloop.caches import Caches
 from kubeloop.client import Client
-from kubeloop.rights import MissedRights
+from kubeloop.missed_rights import MissedRights
 
 if TYPE_CHECKING:
     # A process without servers need not load certificates.
     from fairlead.engine.certificates.served import Certificates, Credentials
+    from fairlead.engine.shared_conversion import SharedConversion
 
 Task: TypeAlias = Callable[[], Awaitable[None]]
 
@@ -62,6 +65,10 @@ class PartContext(Struct, frozen=True):
     """What the API server says that the process may not do."""
     trust: TrustScope | None = None
     """Which webhook configurations are to trust this process; None: none do."""
+    conversion: SharedConversion | None = None
+    """The listener that converts for all parts; None: there is none."""
+    record: Callable[[DecidedRound], None] | None = None
+    """Keeps what is decided outside of rounds; None: nobody does."""
 
 
 class SharedRoutes(Struct, frozen=True, kw_only=True):
@@ -74,6 +81,8 @@ class SharedRoutes(Struct, frozen=True, kw_only=True):
     timeout: float
     """Seconds that a request may take."""
     limits: Limits = USUAL_LIMITS
+    group: str = ""
+    """The API group whose reviews alone it answers, on paths that another part has for all others; empty: all."""
 
 
 class Part(Struct, frozen=True, kw_only=True):
@@ -99,6 +108,8 @@ class Part(Struct, frozen=True, kw_only=True):
     """What every replica does, whether it leads or not."""
     leader_tasks: tuple[Task, ...] = ()
     """What the leader does beside the rounds, for as long as it leads."""
+    jobs: Mapping[str, Decide[Any]] = {}
+    """By the name that they are kept under: what decides the steps of tasks."""
     leads: Callable[[bool], None] = lambda _: None
     """Told when this replica takes the lead and when it gives it up."""
     counts: Counts | None = None

@@ -9,7 +9,7 @@ from __future__ import annotations
 import asyncio
 import os
 import socket
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Mapping
 from typing import TypeVar
 
 from fairlead.engine.command import Precondition
@@ -30,10 +30,12 @@ async def exclusively(
     lease: Ref,
     work: Callable[[Election], Awaitable[T]],
     told: Callable[[str], object] = lambda _: None,
+    labels: Mapping[str, str] = {},
 ) -> T:
     """What the work comes to, done while the Lease is held; raises Precondition where another run holds it.
 
-    `told` hears who is waited for. Where the Lease is lost, the work is cancelled and LostLease is raised.
+    `told` hears who is waited for; a Lease that is made gets the labels. Where the Lease is lost, the work is cancelled
+    and LostLease is raised.
     """
     taken = asyncio.Event()
     refused = asyncio.Event()
@@ -45,7 +47,7 @@ async def exclusively(
         elif holder:
             told(f"waiting for {holder}, which holds the Lease {lease.name} in namespace {lease.namespace}")
 
-    election = Election(client, lease, identity(), waits=waits)
+    election = Election(client, lease, identity(), labels=labels, waits=waits)
 
     async def lead() -> None:
         taken.set()
@@ -83,6 +85,11 @@ def _why(election: Election, lease: Ref) -> str:
             )
         case None:
             return f"another run is at work: {election.holder} holds {where}; wait until it has ended"
+        case Forbidden():
+            return (
+                f"{where}, which keeps two runs apart, may not be taken by you: ask for a role that allows to get, "
+                f"create and update leases there, or name another namespace with --journal"
+            )
         case error:
             return f"{where} cannot be taken: {error}"
 

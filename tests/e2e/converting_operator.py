@@ -16,6 +16,7 @@ from fairlead.engine.decide.registration import Tree
 from fairlead.engine.manager import Manager
 from fairlead.engine.metrics import Metrics
 from fairlead.engine.options import OperatorOptions, PartOptions
+from fairlead.engine.serving.review_groups import handlers_of
 from fairlead.engine.serving.routes import dispatching
 from kubeloop.calls import Call, NoReply, Reply
 from kubeloop.objects.core import CONFIGMAPS
@@ -54,8 +55,7 @@ class ConvertingOperator:
         """A Handler."""
         if self.manager is None:
             raise NoReply("the operator does not run")
-        routes = {path: each for shared in self.manager.shared_routes for path, each in shared.handlers.items()}
-        return await dispatching(routes)(call)
+        return await dispatching(handlers_of(self.manager.shared_routes))(call)
 
     async def ask(self, *objects: Any, desired: str, uid: str = "u-1", version: str = "v1") -> Tree:
         """A review as an API server would send it, again where it is told to; the response."""

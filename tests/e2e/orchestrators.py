@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import asyncio
 import json
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import cast
 
@@ -27,7 +27,7 @@ from fairlead.engine.serving.routes import dispatching
 from fairlead.plane.launch import free_port
 from kubeloop.calls import Call, NoReply, Reply
 from kubeloop.objects.core import SERVICES
-from kubeloop.request import Request
+from kubeloop.request import Request, Transport
 from kubesim.faults import Fault, Faulty
 from kubesim.pki import Authority
 from tests.e2e.clusters import SimGround, Site
@@ -85,6 +85,8 @@ class Orchestratord:
         self.is_dead = False
         self.faults: Sequence[str] = ()
         """What becomes of its calls to the cluster from its next start on, where it runs in this process."""
+        self.through: Callable[[Transport], Transport] = lambda transport: transport
+        """What its calls go through from its next start on, where it runs in this process."""
         self._left = 0
         """Calls until it dies; 0: it does not."""
         self._last = Fault("drop")
@@ -180,7 +182,7 @@ class Orchestratord:
     async def _within(self, ground: SimGround, begun: asyncio.Future[None]) -> None:
         words = options_of(parse(PROGRAM.name, PROGRAM.flags, self.arguments, {}, PROGRAM.variables), {})
         network = ground.cluster.network
-        wire = Faulty(Faulty(ground.transport("admin"), self.faults), self._strike)
+        wire = self.through(Faulty(Faulty(ground.transport("admin"), self.faults), self._strike))
         self.metrics = Metrics()
         manager = await assemble(words, self._site.namespace, wire, self.metrics, self._logger(), network.call)
         (server,) = manager.servers

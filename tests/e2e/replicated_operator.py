@@ -50,6 +50,10 @@ class Replica(ConvertingOperator):
         self._proxy = proxy
         self._task: asyncio.Task[None] | None = None
 
+    @property
+    def parts(self) -> tuple[PartOptions, ...]:
+        return (PartOptions(contract("apiversions"), self._settings),)
+
     async def start(self) -> None:
         """Returns when it serves what it can."""
         await a_pod(self.site, self.endpoint.pod)
@@ -67,8 +71,7 @@ class Replica(ConvertingOperator):
             await self.site.stop(self._task)
 
     async def __call__(self, transport: Transport) -> None:
-        parts = (PartOptions(contract("apiversions"), self._settings),)
-        options = OperatorOptions(process="fairlead", parts=parts, identity=self.endpoint.pod, lease=LEASE)
+        options = OperatorOptions(process="fairlead", parts=self.parts, identity=self.endpoint.pod, lease=LEASE)
         wire = Faulty(transport, self._strike)
         manager = await assemble(options, self.site.namespace, wire, self.metrics, self.log.logger())
         assert manager.certificates is not None
@@ -121,9 +124,10 @@ class Replica(ConvertingOperator):
 class Replicas:
     """All of one installation."""
 
-    def __init__(self, site: Site) -> None:
+    def __init__(self, site: Site, of: type[Replica] = Replica) -> None:
         self.site = site
         self.proxy = ServiceProxy(site, SERVICE)
+        self._of = of
         self.all: list[Replica] = []
         self._made = 0
 
@@ -133,7 +137,7 @@ class Replicas:
     async def add(self, *, is_blind: bool = False, dies_at: int = 0, last: Fault = DROPPED) -> Replica:
         """The first one leads when this returns."""
         self._made += 1
-        replica = Replica(self.site, self.proxy, self._made)
+        replica = self._of(self.site, self.proxy, self._made)
         replica.is_blind, replica.dies_at, replica.last = is_blind, dies_at, last
         self.all.append(replica)
         await replica.start()

@@ -8,31 +8,41 @@ from collections.abc import Callable, Coroutine, Iterator, Mapping
 from pathlib import Path
 from typing import Any, NamedTuple
 
+import msgspec
 import pytest
 
 from fairlead.contracts import chart_of, contract
+from fairlead.contracts.apiversions.install.values import METRICS_SERVICE as API_METRICS_SERVICE
 from fairlead.contracts.leaderworker.install.values import METRICS_SERVICE
 from fairlead.contracts.plans.kinds import FAILED
 from fairlead.engine.charts import data_of
-from kubeloop import clock
+from kubeloop import clock, request
 from kubeloop.calls import Reply
 from kubeloop.objects.apps import DEPLOYMENTS
-from kubeloop.objects.core import LEASES
+from kubeloop.objects.core import LEASES, SECRETS
+from kubeloop.objects.meta import Ref
 from kubesim.pods.behaviour import IMAGE_PULL
 from kubesim.time import run
 from tests.e2e.alerting import AlertingPrometheus, alerting
+from tests.e2e.api_commands import api
 from tests.e2e.clusters import SimGround, Site, _play
 from tests.e2e.environments import V, _set_up, manifest
 from tests.e2e.leaderworker_play import begin as begin_sets
 from tests.e2e.plan_play import OLD, a_deployment, a_pair, batches, reference
 from tests.e2e.plan_play import begin as begin_plans
 from tests.e2e.receivers import receiving
+from tests.e2e.replicated_operator import SERVICE as REPLICAS
+from tests.e2e.replicated_operator import Replica
+from tests.e2e.roles import CLUSTER_ROLES, allow
 from tests.e2e.rollouts import SECOND, is_complete, three_zones
+from tests.e2e.service_proxy import ServiceProxy, a_pod
+from tests.e2e.test_apiversions_rights import granted, rules_without
 from tests.e2e.test_environments_blocked import UNPULLABLE, blocked
 from tests.e2e.test_leaderworker_blocked import give_workers, patient
 from tests.e2e.test_leaderworker_blocked import until_blocked as groups_blocked
 from tests.e2e.test_plans_blocked import blocked as plan_blocked
 from tests.e2e.test_zones_blocked import correct, roll_badly, until_blocked
+from tests.e2e.widgets import widgets
 from tests.e2e.zones import begin, change
 
 NAMESPACE = "test"
@@ -119,6 +129,33 @@ async def plans(site: Site, moments: Moments, _folder: Path) -> None:
         moments["hooks refuse"] = play.operator.metrics.exposition()
 
 
+async def apiversions(site: Site, moments: Moments, _folder: Path) -> None:
+    """A rotation waits for replicas of which the operator may not know, and goes on once it may."""
+    kind, proxy, user = widgets(site), ServiceProxy(site, REPLICAS), "fairlead"
+    await proxy.start()
+    replica = Replica(site, proxy, 1)
+    await a_pod(site, replica.endpoint.pod)
+    without = rules_without(granted(kind), "list", "endpointslices.discovery.k8s.io")
+    await allow(site, user, list(without), everywhere=True)
+    site.start_operator(replica, user)
+
+    def blocked() -> set[str]:
+        families = replica.metrics.registry.collect()
+        told = [each for family in families for each in family.samples if each.name == "fairlead_rollout_blocked"]
+        return {each.labels["part"] for each in told if each.value}
+
+    await site.until(lambda: "rights" in blocked(), every=1.0)
+    await site.until(lambda: site.get(SECRETS, "fairlead-webhook-cert"), every=1.0)
+    ran = await api(site.client, "certs", "rotate", "-n", site.namespace, "--wait", "no")
+    assert ran.code == 0, ran
+    await site.until(lambda: blocked() == {"rights", "certificates"}, every=1.0, within=600)
+    moments["without a right"] = replica.metrics.exposition()
+    body = msgspec.json.encode({"rules": granted(kind)})
+    await site.client.call(request.patch(Ref(CLUSTER_ROLES, "", user), request.MERGE_PATCH, body))
+    await site.until(lambda: not blocked(), every=1.0, within=600)
+    moments["at rest"] = replica.metrics.exposition()
+
+
 class Monitored(NamedTuple):
     """How the chart of a contract has its operator scraped."""
 
@@ -149,6 +186,11 @@ CONTRACTS = {
         {"NAMESPACE": NAMESPACE, "SERVICE": "vela-core-metrics"},
         {"namespace": NAMESPACE, "service": "vela-core-metrics", "pod": "vela-core-0"},
         plans,
+    ),
+    "apiversions": Monitored(
+        {"NAMESPACE": NAMESPACE, "SERVICE": API_METRICS_SERVICE},
+        {"namespace": NAMESPACE, "service": API_METRICS_SERVICE, "pod": "fairlead-1"},
+        apiversions,
     ),
 }
 
@@ -294,6 +336,36 @@ def alerted(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFac
             "critical",
             ["No operator of plans runs in namespace test."],
             id="plans, down",
+        ),
+        pytest.param(
+            "apiversions",
+            "without a right",
+            "OperatorLacksRight",
+            "warning",
+            [
+                "The operator of API versions may not list endpointslices.discovery.k8s.io.",
+                "a role of the operator has it",
+            ],
+            id="apiversions, a right lacks",
+        ),
+        pytest.param(
+            "apiversions",
+            "without a right",
+            "CertificateRotationStuck",
+            "warning",
+            [
+                "The exchange of the certificate in fairlead-webhook-cert cannot go on (ReplicaUnreached).",
+                "fairlead explain rotation/fairlead-webhook-cert says which replica or bundle it waits for.",
+            ],
+            id="apiversions, a rotation is stuck",
+        ),
+        pytest.param(
+            "apiversions",
+            DOWN,
+            "ApiVersionsOperatorDown",
+            "critical",
+            ["No operator of API versions answers."],
+            id="apiversions, down",
         ),
     ],
     indirect=["alerted"],

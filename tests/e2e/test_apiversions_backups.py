@@ -12,6 +12,7 @@ import pytest
 from fairlead.contracts.apiversions.commands import codes
 from fairlead.contracts.apiversions.commands.live_definition import NoDefinition
 from fairlead.engine.command import Precondition
+from kubeloop import clock
 from kubeloop.client import Client
 from kubeloop.errors import ApiError
 from kubeloop.objects.meta import Ref
@@ -31,6 +32,10 @@ async def a_shop(site: Site, count: int = 5) -> Widgets:
     for number in range(count):
         await shop.make(f"w-{number}", size=number, colour="red", status={"phase": "Ready", "seen": number})
     return shop
+
+
+def content_of(folder: Path) -> list[Path]:
+    return list(folder.iterdir())
 
 
 async def backed_up(shop: Widgets, place: Path, *words: str) -> Path:
@@ -269,3 +274,43 @@ async def test_objects_that_are_written_while_they_are_listed_are_fetched_again(
     found = {name.removesuffix(".json"): tree_of((folder / name).read_bytes()) for name in names_in(folder)}
     assert found == await shop.all()
     assert json.loads((place / "manifest.json").read_text())["objects"] == len(found) == 6
+
+
+@everywhere(controllers=False, on=("sim",))
+async def test_a_backup_asks_no_faster_than_it_is_told(site: Site, tmp_path: Path) -> None:
+    shop, begun = await a_shop(site, 6), clock.monotonic()
+
+    await backed_up(shop, tmp_path / "kept", "--qps", "2", "--burst", "1", "--page-size", "1")
+
+    assert clock.monotonic() - begun >= 3  # six pages, and more
+
+
+@everywhere(controllers=False, on=("sim",))
+async def test_a_backup_that_takes_too_long_ends_and_leaves_nothing(
+    site: Site, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    shop = await a_shop(site, 6)
+    slow = ("--qps", "1", "--burst", "1", "--page-size", "1", "--timeout", "3s")
+
+    code = await called("backup", site.client, shop.name, "--out", str(tmp_path / "kept"), *QUIET, *slow)
+
+    assert code == codes.ERROR
+    assert "was not kept within --timeout; nothing is left of" in capsys.readouterr().err
+    assert content_of(tmp_path) == []
+
+
+@everywhere(controllers=False, on=("sim",))
+async def test_a_restore_that_takes_too_long_ends_and_goes_on_later(
+    site: Site, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    shop = await a_shop(site, 6)
+    place = await backed_up(shop, tmp_path / "kept")
+    for name in await shop.all():
+        await shop.delete(name)
+
+    code = await restored(shop, place, "--qps", "1", "--burst", "1", "--concurrency", "1", "--timeout", "4s")
+
+    assert code == codes.RESUMABLE
+    assert "was not restored within --timeout; run the command again" in capsys.readouterr().err
+    assert await restored(shop, place) == codes.DONE
+    assert len(await shop.all()) == 6

@@ -10,7 +10,7 @@ from pathlib import Path
 import msgspec
 
 from fairlead.contracts.apiversions.commands import codes
-from fairlead.contracts.apiversions.kinds import migration_name
+from fairlead.engine.decide.storage_migration.names import migration_name
 from kubeloop import request
 from kubeloop.client import Client
 from kubeloop.errors import Conflict, KubeError, NotFound

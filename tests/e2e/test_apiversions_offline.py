@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import json
 import shutil
 from collections.abc import Awaitable, Callable
@@ -11,16 +12,18 @@ from typing import Any
 import pytest
 
 from fairlead.contracts.apiversions.commands import codes
-from fairlead.contracts.apiversions.kinds import migration_name
+from fairlead.engine.decide.storage_migration.names import migration_name
 from kubeloop import clock
+from kubeloop.client import Client
 from kubeloop.errors import ApiError
 from kubeloop.objects.core import EVENTS, LEASES
 from kubeloop.objects.meta import Ref
-from kubeloop.request import MERGE_PATCH, delete, patch
+from kubeloop.request import MERGE_PATCH, Request, delete, patch
 from tests.e2e.clusters import Site, everywhere
 from tests.e2e.killing import Executioner, How, KilledAt
 from tests.e2e.policies import CONFIG_MAPS
 from tests.e2e.roles import grant
+from tests.e2e.test_apiversions_migrate import Meddled
 from tests.e2e.upgrades import COUNT, Upgraded, begun, check_done, check_undone, run, versions_of
 from tests.e2e.widgets import Widgets, body_of
 
@@ -137,6 +140,34 @@ async def test_a21_an_upgrade_that_has_converted_is_rolled_back(site: Site, tmp_
     assert await owned(upgraded) == "v1"
     again = await upgraded.run("--rollback")
     assert again.code == codes.DONE
+    await check_undone(upgraded)
+
+
+@everywhere(controllers=False, on=("sim",))
+@pytest.mark.parametrize(
+    ("unanswered", "code"),
+    [(("/widgets/",), codes.RESUMABLE), (("/widgets/", "/leases/"), codes.ERROR)],
+    ids=["by time", "by the loss of its Lease"],
+)
+async def test_a_rollback_that_is_cut_off_says_how_to_go_on_undoing(
+    site: Site, tmp_path: Path, unanswered: tuple[str, ...], code: int
+) -> None:
+    upgraded = await begun(site, tmp_path)
+    assert await run(upgraded, KilledAt("PUT /apis/apiextensions", 2)) is None
+    await forget_lease(upgraded)
+
+    async def slow(sent: Request) -> None:
+        if sent.method == "PUT" and any(each in sent.path for each in unanswered):
+            await asyncio.sleep(100)
+
+    hung = Client(Meddled(site.ground.transport("admin"), slow), timeout=500)
+    ran = await upgraded.run("--rollback", "--timeout", "20s", client=hung)
+
+    assert ran.code == code
+    command = f"fairlead api offline-upgrade {upgraded.shop.name} --rollback --backup {upgraded.place}"
+    assert f"go on undoing it with `{command}`" in ran.err
+    await forget_lease(upgraded)
+    assert (await upgraded.run("--rollback")).code == codes.DONE
     await check_undone(upgraded)
 
 

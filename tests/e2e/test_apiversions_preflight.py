@@ -274,6 +274,17 @@ def test_two_files_are_compared_without_a_cluster(tmp_path: Path, capsys: pytest
     assert found == {"StoredVersionMissing", "StorageVersionDropped", "ServedVersionGone"}
 
 
+def test_a_file_that_says_nothing_of_stored_versions_has_no_migration_pending(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    shop = Widgets(cast("Site", None), "example.test")
+    (same := tmp_path / "same.yaml").write_text(yaml.safe_dump(shop.definition("v1")))
+
+    code = asyncio.run(called("preflight", cast("Client", None), "-f", str(same), "--crd", str(same), "-o", "json"))
+
+    assert (code, json.loads(capsys.readouterr().out)["findings"]) == (codes.DONE, [])
+
+
 def test_a_preflight_of_nothing_is_told_what_it_needs() -> None:
     with pytest.raises(Usage, match="-f FILE"):
         asyncio.run(called("preflight", cast("Client", None)))

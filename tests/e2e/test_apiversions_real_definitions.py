@@ -10,7 +10,7 @@ import msgspec
 import yaml
 
 from fairlead.contracts.apiversions import self_test
-from fairlead.contracts.apiversions.decide.convert import Kind as ConvertedKind
+from fairlead.contracts.apiversions.decide.convert import KindConversion as ConvertedKind
 from fairlead.contracts.apiversions.decide.convert import Version
 from fairlead.contracts.apiversions.decide.rule_sets import kind_of, read_rules
 from fairlead.engine.decide.registration import Tree
@@ -30,7 +30,7 @@ MADE_UP = 60
 """Objects of each version; an API server refuses some of them, by rules that no schema can follow by chance."""
 
 
-class Kind:
+class KindConversion:
     """One of theirs."""
 
     def __init__(self, site: Site, definition: Tree) -> None:
@@ -68,7 +68,7 @@ class Kind:
         return [each["name"] for each in live["spec"]["versions"]]
 
 
-async def attached(site: Site, kind: Kind, rules: Path) -> Replicas:
+async def attached(site: Site, kind: KindConversion, rules: Path) -> Replicas:
     """By a person, to an operator of one replica."""
     replicas = Replicas(site)
     await replicas.begin()
@@ -80,7 +80,7 @@ async def attached(site: Site, kind: Kind, rules: Path) -> Replicas:
     return replicas
 
 
-async def preflight(site: Site, kind: Kind, folder: Path) -> list[Tree]:
+async def preflight(site: Site, kind: KindConversion, folder: Path) -> list[Tree]:
     file = folder / "definition.yaml"
     file.write_text(json.dumps(kind.definition))
     ran: Ran = await api(site.client, "preflight", "-f", str(file), "-o", "json")
@@ -91,7 +91,7 @@ async def preflight(site: Site, kind: Kind, folder: Path) -> list[Tree]:
 
 @everywhere(controllers=False, long=True)
 async def test_a38_an_empty_set_keeps_what_the_old_version_of_elasticsearch_loses(site: Site, tmp_path: Path) -> None:
-    kind = Kind(site, definitions_of(ECK[-1])["elasticsearches.elasticsearch.k8s.elastic.co"])
+    kind = KindConversion(site, definitions_of(ECK[-1])["elasticsearches.elasticsearch.k8s.elastic.co"])
     await kind.define()
     await kind.make(ELASTICSEARCH, "lost")
     await kind.make(ELASTICSEARCH, "kept")
@@ -124,7 +124,7 @@ async def test_a38_an_empty_set_keeps_what_the_old_version_of_elasticsearch_lose
 
 @everywhere(controllers=False, long=True)
 async def test_a40_durations_of_health_checks_come_back_as_they_were_written(site: Site, tmp_path: Path) -> None:
-    kind = Kind(site, definitions_of(CLUSTER_API[-1])["machinehealthchecks.cluster.x-k8s.io"])
+    kind = KindConversion(site, definitions_of(CLUSTER_API[-1])["machinehealthchecks.cluster.x-k8s.io"])
     await kind.define()
     await attached(site, kind, RULES / "machinehealthchecks.yaml")
 
@@ -149,7 +149,7 @@ async def test_a40_durations_of_health_checks_come_back_as_they_were_written(sit
         assert written_back, f"the API server takes no object of {version.name} in {other.name}"
 
 
-async def is_put_back(kind: Kind, name: str, version: str) -> bool:
+async def is_put_back(kind: KindConversion, name: str, version: str) -> bool:
     """False where that version wants a field that the object does not have, so that nobody can write it there."""
     try:
         await kind.put_back(name, version)
@@ -158,7 +158,7 @@ async def is_put_back(kind: Kind, name: str, version: str) -> bool:
     return True
 
 
-async def made_up(kind: Kind, version: Version, made: ConvertedKind) -> list[str]:
+async def made_up(kind: KindConversion, version: Version, made: ConvertedKind) -> list[str]:
     """Names of objects of this version that the API server has taken."""
     chance, taken = Random(version.name), []
     for number in range(MADE_UP):

@@ -3,6 +3,7 @@ when the right is there."""
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import Iterator
 
 import msgspec
@@ -30,6 +31,7 @@ DEFINITIONS = "customresourcedefinitions.apiextensions.k8s.io"
 STATUS = "customresourcedefinitions/status.apiextensions.k8s.io"
 KIND = "WIDGETS"
 """Stands for the kind of the scenario."""
+HOUR = 3600
 CASES: list[tuple[str, str, str]] = [
     ("list", DEFINITIONS, "pod"),
     ("watch", DEFINITIONS, "pod"),
@@ -133,6 +135,14 @@ class Scene:
         labels = {"part": "rights", "namespace": self.site.namespace, "reason": "RightMissing"}
         return self.operator.sample("fairlead_rollout_blocked", rollout=title(verb, of), **labels) == 1
 
+    def asked(self) -> int:
+        """How often the API server was asked about rights."""
+        families = self.operator.metrics.registry.collect()
+        found = (
+            each for family in families for each in family.samples if each.name.endswith("_duration_seconds_count")
+        )
+        return sum(int(each.value) for each in found if "selfsubjectaccessreviews" in each.labels.get("path", ""))
+
     async def shown(self, verb: str, of: str) -> Explain | None:
         """The operator's word about the right."""
         manager = self.operator.manager
@@ -195,6 +205,35 @@ async def test_a_right_that_is_missing_is_told_until_it_is_there(site: Site, cas
 @pytest.mark.parametrize("case", [each for each in CASES if each[:2] in REAL], ids=named)
 async def test_a_real_server_is_told_of_alike(site: Site, case: tuple[str, str, str]) -> None:
     await meets(site, *case)
+
+
+@everywhere(controllers=False, on=("sim",))
+async def test_one_right_that_many_objects_lack_is_told_in_one_sentence_ever_less_often_and_forgotten_with_them(
+    site: Site,
+) -> None:
+    """Section 2.7: a migration that is tried every six hours misses it for each object in turn."""
+    kind = widgets(site)
+    scene, since = Scene(site, kind), await tellings(site)
+    await scene.begin("patch", kind.name)
+    await scene.own()
+    await site.until(lambda: scene.is_blocked("patch", kind.name), every=0.1)
+    before = scene.asked()
+
+    await asyncio.sleep(7 * HOUR)
+
+    notes = {each["note"] for each in await since.all("RightMissing")}
+    assert len(notes) == 1
+    assert 7 * 12 - 12 <= scene.asked() - before <= 7 * 12 + 12
+
+    for name in await kind.all("v2"):
+        await kind.delete(name, "v2")
+    await asyncio.sleep(16 * HOUR)
+    assert scene.is_missing("patch", kind.name)
+
+    def is_over() -> bool:
+        return not scene.is_missing("patch", kind.name) and not scene.is_blocked("patch", kind.name)
+
+    await site.until(is_over, within=9 * HOUR, every=600)
 
 
 @everywhere(controllers=False, on=("sim",))

@@ -10,41 +10,60 @@ from pathlib import Path
 
 import msgspec
 import pytest
+from msgspec import structs
 
 from fairlead.contracts.environments.install.definitions import materializes
-from fairlead.contracts.environments.kinds import MATERIALIZES
-from fairlead.engine.decide.migration_job import MigrationPace
+from fairlead.contracts.environments.kinds import MATERIALIZES, OWN_LABELS
+from fairlead.contracts.environments.metrics import EnvironmentMetrics
+from fairlead.contracts.environments.migration import VIEW, StoredEnvironments
 from fairlead.engine.decide.registration import Tree
-from fairlead.engine.kinds.migration import Migration, Run
+from fairlead.engine.decide.storage_migration.names import migration_name
+from fairlead.engine.kinds.migrations import Migrations, RunEnd
+from fairlead.engine.metrics import Metrics
+from fairlead.engine.part import PartContext
 from kubeloop import request
 from kubeloop.client import Client
 from kubeloop.errors import ServerError
+from kubeloop.objects.core import CONFIGMAPS, LEASES
 from kubeloop.objects.meta import Ref
-from kubeloop.records import LeaseRecords, MemoryRecords, Records
-from kubeloop.request import MERGE_PATCH, Request, Response, Stream, Transport
+from kubeloop.request import APPLY, MERGE_PATCH, Request, Response, Stream, Transport
 from tests.e2e.clusters import Site, everywhere
 from tests.e2e.converting import LATEST, NAME, OLD, Stage, an_environment, definition, patched
-from tests.engine.alone import rounds_of
 
 COUNT = 25
-QUICK = MigrationPace(page=10, settling=0.0, first_delay=0.2, longest_delay=1.0)
+QUICK = structs.replace(VIEW, page_size=10, settle_seconds=0.0)
 
 
-async def migrate(stage: Stage, client: Client, runs: list[Run], records: Records | None = None) -> None:
-    """As a process that begins to lead; returns when a run has succeeded."""
+async def migrate(
+    stage: Stage, client: Client, metrics: Metrics | None = None, seen: Tree | None = None
+) -> list[RunEnd]:
+    """As a process that begins to lead and has seen the definition so; returns all runs when one has succeeded."""
     done = asyncio.Event()
+    ends: list[RunEnd] = []
+    site, log = stage.site, stage.log.logger()
+    counts = metrics or Metrics()
+    context = PartContext(stage.caches, client, (), None, counts, log, home=site.namespace, replica_client=site.client)
+    stored = StoredEnvironments(context, counts.of(EnvironmentMetrics))
 
-    def heard(run: Run) -> None:
-        runs.append(run)
-        if run.finished:
+    def ended(end: RunEnd, seconds: float) -> None:
+        stored.terms.ended(end, seconds)
+        ends.append(end)
+        if not end.problem:
             done.set()
 
-    migration = Migration(NAME, lambda: True, records or MemoryRecords(), pace=QUICK, heard=heard)
-    task = asyncio.create_task(rounds_of(migration.controller, client, stage.log.logger()).run())
+    stored.heed(NAME, seen or await definition(site))
+    migrations = Migrations(context, structs.replace(stored.terms, view=QUICK, qps=0, ended=ended))
+    task = asyncio.create_task(migrations.run())
     try:
         await done.wait()
     finally:
         task.cancel()
+        await asyncio.wait([task])
+    return ends
+
+
+def is_rewrite(sent: Request) -> bool:
+    return sent.content_type == APPLY and sent.path.startswith(f"/apis/{MATERIALIZES.group}/")
 
 
 class Meddled:
@@ -133,9 +152,9 @@ async def test_objects_are_rewritten_in_pages_whatever_happens_to_them_meanwhile
 
     async def meddle(sent: Request) -> None:
         name = sent.path.rsplit("/", 1)[1]
-        if sent.method == "GET" and name == MATERIALIZES.plural:
+        if sent.method == "GET" and name == MATERIALIZES.plural and ("limit", str(QUICK.page_size)) in sent.query:
             lists.append(sent)
-        if sent.method != "PUT" or name in done:
+        if not is_rewrite(sent) or name in done:
             return
         done.append(name)
         ref = Ref(MATERIALIZES, site.namespace, name)
@@ -145,13 +164,23 @@ async def test_objects_are_rewritten_in_pages_whatever_happens_to_them_meanwhile
         if name == "m-17":
             await site.client.call(request.delete(ref))
 
-    runs: list[Run] = []
+    metrics = Metrics()
     async with closing(Client(Meddled(site.ground.transport("admin"), meddle))) as client:
-        await migrate(stage, client, runs)
+        (end,) = await migrate(stage, client, metrics)
 
-    assert runs == [Run(total - 1, 1, 0, True)]
-    assert len(lists) == ceil(total / QUICK.page) + ceil((total - 1) / QUICK.page)
+    assert end.journal is not None
+    assert (end.journal.rewritten.done, end.journal.rewritten.skipped) == (total - 2, 2)
+    assert len(lists) == 2 * ceil(total / QUICK.page_size) + ceil((total - 1) / QUICK.page_size)
     assert total >= COUNT
+    counted = {
+        result: metrics.registry.get_sample_value("orchestratord_migrated_objects_total", {"result": result})
+        for result in ("stored", "gone", "failed")
+    }
+    assert counted == {"stored": total - 2, "gone": 2, "failed": 0}
+    (finished,) = stage.log.of("storage migration finished")
+    assert (finished["stored"], finished["gone"]) == (total - 2, 2)
+    assert len(stage.log.of("object rewritten")) >= 2 * total - 2
+    assert len(stage.log.of("stored versions forgotten")) == 1
     assert await stored_versions(site) == [MATERIALIZES.version]
     kept = await site.get(MATERIALIZES, "m-05")
     assert kept is not None
@@ -168,18 +197,26 @@ async def test_nothing_is_forgotten_while_the_webhook_does_not_answer(site: Site
     await stored_in_the_old_version(stage)
     with pytest.raises(ServerError):
         await without_webhook(site)
-    runs: list[Run] = []
-    task = site.start(migrate(stage, site.client, runs))
+    tried: list[str] = []
 
-    await site.until(lambda: len(runs) > 1, every=0.05)
+    async def count(sent: Request) -> None:
+        if is_rewrite(sent) or sent.path.endswith(f"/{MATERIALIZES.plural}"):
+            tried.append(sent.target)
 
-    assert not any(run.finished for run in runs)
-    assert await stored_versions(site) == [OLD.version, MATERIALIZES.version]
+    async with closing(Client(Meddled(site.ground.transport("admin"), count))) as client:
 
-    await stage.registration(None, materializes()).register()
-    await task
+        async def migrated() -> None:
+            await migrate(stage, client)
 
-    assert runs[-1].finished
+        task = site.start(migrated())
+        await site.until(lambda: len(tried) > 2, every=0.05)
+
+        assert not task.done()
+        assert await stored_versions(site) == [OLD.version, MATERIALIZES.version]
+
+        await stage.registration(None, materializes()).register()
+        await task
+
     assert await stored_versions(site) == [MATERIALIZES.version]
 
 
@@ -190,8 +227,13 @@ async def test_a_clean_kind_is_left_alone(site: Site, tmp_path: Path) -> None:
     await stage.registration(None, materializes()).register()
     made = await site.create(MATERIALIZES, an_environment("m"))
 
-    await migrate(stage, site.client, [])
+    live = await definition(site)
+    late = {**live, "status": {**live["status"], "storedVersions": [OLD.version, MATERIALIZES.version]}}
 
+    (end,) = await migrate(stage, site.client, seen=late)
+
+    assert end.journal is not None
+    assert end.journal.plan is None
     found = await site.get(MATERIALIZES, "m")
     assert found is not None
     assert found["metadata"]["resourceVersion"] == made["metadata"]["resourceVersion"]
@@ -204,25 +246,30 @@ async def test_a_journal_that_is_stored_has_the_next_process_go_on_where_the_las
     stage = Stage(site, tmp_path)
     await stage.serve()
     await stored_in_the_old_version(stage)
-    records = LeaseRecords(site.client, site.namespace, "journal", {})
     written: list[str] = []
     killed = asyncio.Event()
 
     async def kill(sent: Request) -> None:
-        if sent.method == "PUT" and sent.path.startswith(f"/apis/{MATERIALIZES.group}/"):
+        if is_rewrite(sent):
             written.append(sent.path)
-            if len(written) == QUICK.page + 2:  # in the second page
+            if len(written) == QUICK.page_size + 2:  # in the second page
                 killed.set()
                 await asyncio.Event().wait()
 
     async with closing(Client(Meddled(site.ground.transport("admin"), kill))) as client:
-        first = asyncio.create_task(migrate(stage, client, [], records))
+        first = asyncio.create_task(migrate(stage, client))
         await killed.wait()
         first.cancel()
+        await asyncio.wait([first])
         assert await stored_versions(site) == [OLD.version, MATERIALIZES.version]
-        runs: list[Run] = []
-        await migrate(stage, client, runs, records)
+        (end,) = await migrate(stage, client)
 
-    assert runs[-1].finished
+    assert not end.problem
     assert await stored_versions(site) == [MATERIALIZES.version]
-    assert {written.count(each) for each in written[: QUICK.page]} == {2}  # once in each of the two passes
+    assert {written.count(each) for each in written[: QUICK.page_size]} == {2}  # once in each of the two passes
+    kept = await site.get(CONFIGMAPS, migration_name(NAME))
+    lease = await site.get(LEASES, migration_name(NAME))
+    assert kept is not None
+    assert lease is not None
+    assert msgspec.json.decode(kept["data"]["journal"])["phase"] == "Clean"
+    assert all(each["metadata"]["labels"].items() >= OWN_LABELS.items() for each in (kept, lease))

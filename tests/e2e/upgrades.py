@@ -7,7 +7,7 @@ from typing import Any
 
 import yaml
 
-from fairlead.contracts.apiversions.kinds import short_hash
+from fairlead.core.domain import short_hash
 from kubeloop.client import Client
 from kubeloop.objects.apps import STATEFULSETS
 from tests.e2e.api_commands import Ran, api

@@ -13,7 +13,7 @@ from typing import Any
 import msgspec
 from msgspec import Struct
 
-from fairlead.contracts.apiversions.decide.convert import Kind, convert
+from fairlead.contracts.apiversions.decide.convert import KindConversion, convert
 from fairlead.contracts.apiversions.decide.rule_sets import kind_of, read_rules
 from fairlead.engine.command import Invocation
 from fairlead.engine.contract import Room
@@ -85,7 +85,7 @@ class Widgets(Struct, frozen=True):
         spokes = [{"version": "v1", "toHub": moves}]
         return {"kind": "ConversionRules", "crd": self.name, "hub": "v2", "spokes": spokes}
 
-    def kind(self) -> Kind:
+    def kind(self) -> KindConversion:
         return kind_of(read_rules(self.rules()), self.definition("v1", "v2", storage="v2"))
 
     def converted(self, tree: Tree, version: str = "v2") -> Tree:

@@ -1,7 +1,8 @@
 """An API server of a few lines for definitions and the objects of one kind, whose misbehaviour the test chooses.
 
 Applying replaces what it names, as the whole of a list; a definition is established when it is written, unless the test
-says otherwise.
+says otherwise. Objects are stored in v1 at first; a write stores one in the storage version, and one that changes
+nothing is not performed.
 """
 
 from __future__ import annotations
@@ -45,6 +46,8 @@ class DefinitionServer(Scripted):
         self.conditions: tuple[Tree, ...] = YES
         self.discovers = True
         self.refuse: Callable[[Request], Response | None] = lambda _: None
+        self.stored_in: dict[str, str] = {}
+        """By path of an object: the version that it is stored in."""
 
     # What the world does
 
@@ -58,9 +61,13 @@ class DefinitionServer(Scripted):
         self._write(path, {**_merged(before, tree), "spec": {**before.get("spec", {}), **tree["spec"]}})
 
     def object(self, name: str, **spec: object) -> None:
-        meta = {"name": name, "namespace": "ns", "uid": f"uid-{name}"}
+        """It is written, by an API server that has not heard of another version than v1."""
+        written = {"manager": "people", "operation": "Update", "apiVersion": "shop.example.com/v1"}
+        meta = {"name": name, "namespace": "ns", "uid": f"uid-{name}", "managedFields": [written]}
         tree = {"apiVersion": "shop.example.com/v2", "kind": "Widget", "metadata": meta, "spec": spec}
-        self._store(f"/apis/shop.example.com/v2/namespaces/ns/widgets/{name}", tree)
+        path = f"/apis/shop.example.com/v2/namespaces/ns/widgets/{name}"
+        self._store(path, tree)
+        self.stored_in[path] = "v1"
 
     def drop(self, name: str) -> None:
         self._remove(f"/apis/shop.example.com/v2/namespaces/ns/widgets/{name}")
@@ -95,9 +102,18 @@ class DefinitionServer(Scripted):
         if version is not None and (found is None or found["metadata"]["resourceVersion"] != version):
             return failure(409, "Conflict", "the object has been modified")
         before = found or {}
+        if path in self.stored_in:
+            return _ok(self._stored_anew(path, before))
         if request.path != path:
             return _ok(self._store(path, _merged(before, {"status": body["status"]})))
         return _ok(self._write(path, _merged(before, body)))
+
+    def _stored_anew(self, path: str, tree: Tree) -> Tree:
+        storage = next(each["name"] for each in self.definition()["spec"]["versions"] if each["storage"])
+        if self.stored_in[path] == storage:
+            return tree
+        self.stored_in[path] = storage
+        return self._store(path, tree)
 
     def _write(self, path: str, tree: Tree) -> Tree:
         """Stores it with the status that the server keeps; what changes nothing is not stored."""

@@ -1,35 +1,38 @@
-"""A storage migration (environments section 3.14): pages, what happens between two of them, when it is tried again."""
+"""Migrations by the leader (environments section 3.14): pages, what happens between two of them, when to try again."""
 
 from __future__ import annotations
 
 import asyncio
-import itertools
 
 import msgspec
 import pytest
 
-from fairlead.engine.kinds.migration import Run
+from fairlead.engine.decide.storage_migration.journal import MOST_ROUNDS
+from fairlead.engine.decide.storage_migration.names import migration_name
 from kubeloop import clock
 from kubeloop.errors import TransportError
-from kubeloop.request import Request, Response
+from kubeloop.objects.core import CONFIGMAPS
+from kubeloop.request import Request, Response, path_of
 from tests.engine.definition_server import NAME, a_definition
-from tests.engine.migrations import OBJECTS, World, played
+from tests.engine.migrations import HOME, OBJECTS, Run, World, is_rewrite, played
 from tests.kubeloop.scripted import failure
 
 
-def test_every_object_is_written_as_it_was_read_and_the_old_version_forgotten() -> None:
+def test_every_object_is_written_as_it_is_and_the_old_version_forgotten() -> None:
     async def scenario(world: World) -> None:
         assert world.stored == ["v1", "v2"]
-        before = {path: tree["metadata"]["resourceVersion"] for path, tree in world.server.objects.items()}
+        before = {path: tree for path, tree in world.server.objects.items() if path in world.server.stored_in}
 
         await world.migrate()
 
         assert world.written == [*OBJECTS, *OBJECTS]
-        for sent in [each for each in world.server.requests if each.method == "PUT"][: len(OBJECTS)]:
-            assert msgspec.json.decode(sent.body)["metadata"]["resourceVersion"] == before[sent.path]
+        for sent in world.rewrites[: len(OBJECTS)]:
+            meta = msgspec.json.decode(sent.body)["metadata"]
+            assert meta["resourceVersion"] == before[sent.path]["metadata"]["resourceVersion"]
+            assert meta["uid"] == before[sent.path]["metadata"]["uid"]
+        assert set(world.server.stored_in.values()) == {"v2"}
         assert world.stored == ["v2"]
         assert world.runs == [Run(25, 0, 0, True)]
-        assert len(world.server.asked("GET", limit="10")) == 6
 
     played(scenario)
 
@@ -51,43 +54,45 @@ def test_it_begins_at_once_and_ends_when_all_api_servers_have_heard_of_the_stora
 
         await task
         assert world.written == [*OBJECTS, *OBJECTS, "w-99"]
+        assert set(world.server.stored_in.values()) == {"v2"}
         assert world.stored == ["v2"]
         assert clock.monotonic() - begun < 11
 
     played(scenario)
 
 
-def test_a_clean_kind_is_left_alone() -> None:
+def test_a_clean_kind_is_left_alone_whatever_was_seen_of_it() -> None:
     async def scenario(world: World) -> None:
         await world.migrate()
         world.server.requests.clear()
+        world.looks_mixed = True
 
         await world.migrate()
 
-        assert [each.method for each in world.server.requests] == ["GET"]
+        assert not [each for each in world.server.requests if "widgets?" in each.target or is_rewrite(each)]
+        assert world.runs[-1].finished
 
     played(scenario)
 
 
-def test_an_object_written_meanwhile_is_read_and_written_again() -> None:
+def test_an_object_written_meanwhile_is_stored_anew_when_it_is_proven() -> None:
     async def scenario(world: World) -> None:
-        world.before("PUT", "w-05", lambda: world.server.object("w-05", size=2))
+        world.before("PATCH", "w-05", lambda: world.server.object("w-05", size=2))
 
         await world.migrate()
 
-        assert world.written.count("w-05") == 3
-        assert world.server.objects["/apis/shop.example.com/v2/namespaces/ns/widgets/w-05"]["spec"] == {"size": 2}
-        assert world.runs == [Run(25, 0, 0, True)]
+        assert world.written.count("w-05") == 2
+        path = "/apis/shop.example.com/v2/namespaces/ns/widgets/w-05"
+        assert world.server.objects[path]["spec"] == {"size": 2}
+        assert world.server.stored_in[path] == "v2"
+        assert world.runs == [Run(24, 1, 0, True)]
 
     played(scenario)
 
 
-@pytest.mark.parametrize("method", ["PUT", "GET"])
-def test_an_object_deleted_meanwhile_is_done(method: str) -> None:
+def test_an_object_deleted_meanwhile_is_done() -> None:
     async def scenario(world: World) -> None:
-        if method == "GET":  # after a conflict
-            world.refuse("w-24", status=409)
-        world.before(method, "w-24", lambda: world.server.drop("w-24"))
+        world.before("PATCH", "w-24", lambda: world.server.drop("w-24"))
 
         await world.migrate()
 
@@ -105,7 +110,9 @@ def test_nothing_is_forgotten_while_an_object_fails_and_it_is_tried_again_later(
         await asyncio.sleep(100)
         assert world.stored == ["v1", "v2"]
         assert world.runs[0] == Run(23, 0, 2, False)
-        assert {each["object"] for each in world.log.of("object not migrated")} == {"ns/w-05", "ns/w-07"}
+        journal = world.ends[0].journal
+        assert journal is not None
+        assert {each.object for each in journal.failures} == {"ns/w-05", "ns/w-07"}
 
         world.server.refuse = lambda _: None
         await task
@@ -119,10 +126,11 @@ def test_an_object_that_is_written_all_the_time_fails_this_run() -> None:
     async def scenario(world: World) -> None:
         world.refuse("w-05", status=409)
         task = asyncio.create_task(world.migrate())
-        await asyncio.sleep(4)
+        await asyncio.sleep(12)
 
-        assert world.runs == [Run(24, 0, 1, False)]
-        assert world.written.count("w-05") == 5
+        assert [each.finished for each in world.runs] == [False]
+        assert world.written.count("w-05") == 2 * MOST_ROUNDS
+        assert world.stored == ["v1", "v2"]
         task.cancel()
 
     played(scenario)
@@ -142,21 +150,63 @@ def test_failed_runs_come_more_and_more_slowly_but_do_not_end() -> None:
         task = asyncio.create_task(world.migrate())
         await asyncio.sleep(4000)
 
-        gaps = [round(after - before) for before, after in itertools.pairwise(times)]
-        assert gaps[:7] == [5, 10, 20, 40, 80, 160, 300]
-        assert set(gaps[6:]) == {300}
+        assert world.rests[:9] == [5, 10, 20, 40, 80, 160, 300, 300, 300]
+        assert times[-1] > clock.monotonic() - 340
         assert world.stored == ["v1", "v2"]
         task.cancel()
 
     played(scenario)
 
 
-def test_a_lost_connection_ends_the_run_and_not_the_migration() -> None:
+def test_a_definition_that_is_another_one_is_taken_up_at_once() -> None:
+    async def scenario(world: World) -> None:
+        migrations = world.migrations()
+        world.refuse("w-05")
+        task = asyncio.create_task(migrations.run())
+        await asyncio.sleep(200)
+        runs, rest = len(world.runs), world.rests[-1]
+        world.server.refuse = lambda _: None
+
+        migrations.wake()
+        await asyncio.sleep(1)
+        assert len(world.runs) == runs
+        world.server.write({"metadata": {"name": NAME, "labels": {"touched": "yes"}}, "spec": {}})
+        migrations.wake()
+        await asyncio.sleep(20)
+
+        assert rest > 60
+        assert world.runs[runs:] == [Run(25, 0, 0, True)]
+        task.cancel()
+
+    played(scenario)
+
+
+def test_a_kind_that_becomes_mixed_again_is_taken_up_at_once() -> None:
+    async def scenario(world: World) -> None:
+        migrations = world.migrations()
+        task = asyncio.create_task(migrations.run())
+        await asyncio.sleep(20)
+        assert world.runs == [Run(25, 0, 0, True)]
+        migrations.wake()
+
+        status = world.server.definition()["status"]
+        status["storedVersions"] = ["v1", "v2"]
+        migrations.wake()
+        await asyncio.sleep(20)
+
+        assert len(world.runs) == 2
+        assert world.stored == ["v2"]
+        task.cancel()
+
+    played(scenario)
+
+
+def test_a_lost_connection_is_tried_again_in_the_same_run() -> None:
     async def scenario(world: World) -> None:
         lost: list[Request] = []
 
         async def lose(request: Request, when: str) -> Response | None:
-            if request.method == "PUT" and when == "before" and not lost:
+            if is_rewrite(request) and when == "before" and not lost:
                 lost.append(request)
                 raise TransportError("the connection broke")
             return None
@@ -164,19 +214,21 @@ def test_a_lost_connection_ends_the_run_and_not_the_migration() -> None:
         world.server.fault = lose
         await world.migrate()
 
-        assert [each.finished for each in world.runs] == [False, True]
+        assert lost
+        assert world.runs == [Run(25, 0, 0, True)]
         assert world.stored == ["v2"]
 
     played(scenario)
 
 
 @pytest.mark.parametrize("token", ["", "103:10"])
-def test_pages_that_have_expired_are_gone_on_with_or_begun_anew(token: str) -> None:
+def test_pages_that_have_expired_are_gone_on_with_behind_the_cursor(token: str) -> None:
     async def scenario(world: World) -> None:
         expired: list[Request] = []
 
         def expire(request: Request) -> Response | None:
-            if ("continue", "10") in [(key, value.split(":")[-1]) for key, value in request.query] and not expired:
+            is_second = ("continue", "10") in [(key, value.split(":")[-1]) for key, value in request.query]
+            if is_second and world.written and not expired:
                 expired.append(request)
                 status = {"code": 410, "reason": "Expired", "metadata": {"continue": token} if token else {}}
                 return Response(410, msgspec.json.encode(status))
@@ -186,8 +238,7 @@ def test_pages_that_have_expired_are_gone_on_with_or_begun_anew(token: str) -> N
         await world.migrate()
 
         assert expired
-        assert sorted(set(world.written)) == OBJECTS
-        assert len(world.written) == 25 + (25 if token else 35)
+        assert world.written == [*OBJECTS, *OBJECTS]
         assert world.stored == ["v2"]
 
     played(scenario)
@@ -200,7 +251,7 @@ def test_a_definition_written_meanwhile_is_read_again_before_anything_is_forgott
 
         await world.migrate()
 
-        assert len(world.server.sent("PATCH")) == 2
+        assert len([path for path in world.server.sent("PATCH") if path.endswith("/status")]) == 2
         assert world.stored == ["v2"]
 
     played(scenario)
@@ -208,13 +259,32 @@ def test_a_definition_written_meanwhile_is_read_again_before_anything_is_forgott
 
 def test_a_storage_version_that_changes_meanwhile_keeps_everything_remembered() -> None:
     async def scenario(world: World) -> None:
-        world.before("PUT", "w-24", lambda: world.server.write(a_definition("v2", "v1")))
+        world.before("PATCH", "w-24", lambda: world.server.write(a_definition("v2", "v1")))
         task = asyncio.create_task(world.migrate())
         await asyncio.sleep(12)
 
         assert [each.finished for each in world.runs] == [False]
+        assert world.ends[0].is_conflict
         assert world.stored == ["v1", "v2"]
         task.cancel()
+
+    played(scenario)
+
+
+def test_nothing_is_written_while_nobody_converts() -> None:
+    async def scenario(world: World) -> None:
+        world.server.write({"metadata": {"name": NAME}, "spec": {"conversion": {"strategy": "None"}}})
+        task = asyncio.create_task(world.migrate())
+        await asyncio.sleep(60)
+
+        assert not world.written
+        assert world.stored == ["v1", "v2"]
+        assert {each.problem for each in world.ends} == {
+            "nobody converts its objects; the operator puts its webhook back"
+        }
+        world.server.write({"metadata": {"name": NAME}, "spec": {"conversion": {"strategy": "Webhook"}}})
+        await task
+        assert world.stored == ["v2"]
 
     played(scenario)
 
@@ -224,10 +294,31 @@ def test_a_replica_that_has_lost_its_lease_leaves_the_rest_to_the_next() -> None
         def lose() -> None:
             world.leads = False
 
-        world.before("PUT", "w-05", lose)
+        world.before("PATCH", "w-05", lose)
         await world.migrate()
 
         assert world.written == OBJECTS[:6]
         assert world.stored == ["v1", "v2"]
+
+    played(scenario)
+
+
+def test_a_journal_that_cannot_be_kept_has_nothing_written() -> None:
+    async def scenario(world: World) -> None:
+        journal = path_of(CONFIGMAPS, HOME)
+
+        def refuse(request: Request) -> Response | None:
+            return failure(403, "Forbidden", "no right") if request.path.startswith(journal) else None
+
+        world.server.refuse = refuse
+        task = asyncio.create_task(world.migrate())
+        await asyncio.sleep(30)
+
+        assert not world.written
+        assert "the journal cannot be kept" in world.ends[0].problem
+        world.server.refuse = lambda _: None
+        await task
+        assert world.stored == ["v2"]
+        assert path_of(CONFIGMAPS, HOME, migration_name(NAME)) in world.server.objects
 
     played(scenario)

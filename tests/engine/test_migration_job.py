@@ -1,4 +1,4 @@
-"""A migration as a job: several writes at a time, an audit line each, and a journal to go on from after a crash."""
+"""A migration as a job: several writes at a time, an audit line each, a Lease, and a journal to go on from."""
 
 from __future__ import annotations
 
@@ -7,26 +7,24 @@ from contextlib import suppress
 
 import pytest
 
-from fairlead.engine.decide.migration_job import MigrationPace
-from fairlead.engine.kinds.migration import Run
+from fairlead.engine.driver.request_pace import BETWEEN_TRIES, HOPELESS
 from kubeloop.errors import TransportError
-from kubeloop.records import MemoryRecords
 from kubeloop.request import Request, Response
 from tests.chaos.machine import SOAKS, soaked
 from tests.engine.definition_server import NAME, a_definition, a_version
-from tests.engine.migrations import OBJECTS, World, played
+from tests.engine.migrations import OBJECTS, Run, World, is_rewrite, played
 
 
 def test_a_bounded_number_is_written_at_a_time_and_no_failure_stops_the_others() -> None:
     async def scenario(world: World) -> None:
-        world.pace = MigrationPace(page=10, at_once=4)
+        world.at_once = 4
         world.refuse("w-00", "w-05")
         under_way = 0
         most: list[int] = []
 
         async def slow(request: Request, when: str) -> Response | None:
             nonlocal under_way
-            if request.method == "PUT" and when == "before":
+            if is_rewrite(request) and when == "before":
                 under_way += 1
                 most.append(under_way)
                 await asyncio.sleep(1)
@@ -47,17 +45,18 @@ def test_a_bounded_number_is_written_at_a_time_and_no_failure_stops_the_others()
 
 def test_every_write_has_an_audit_line() -> None:
     async def scenario(world: World) -> None:
-        world.before("PUT", "w-05", lambda: world.server.drop("w-05"))
+        world.refuse("w-05")
+        task = asyncio.create_task(world.migrate())
+        await asyncio.sleep(1)
+        world.server.refuse = lambda _: None
+        await task
 
-        await world.migrate()
-
-        lines = world.log.of("object rewritten")
-        assert [each["subject"].rsplit("/", 1)[1] for each in lines] == world.written
-        assert {each["outcome"] for each in lines} == {"ok", "gone"}
-        assert all(each["round"] and each["does"] == "rewrite-object" for each in lines)
-        assert all(each["precondition"] for each in lines)
-        (forgotten,) = world.log.of("stored versions forgotten")
-        assert (forgotten["change_from"], forgotten["change_to"]) == ("v1,v2", "v2")
+        lines = [each for each in world.lines if each.does == "rewrite-object"]
+        assert [each.subject.rsplit("/", 1)[1] for each in lines] == world.written
+        assert {each.outcome for each in lines} == {"ok", "apply widgets/w-05 in namespace ns: not this one"}
+        assert all(each.round and each.precondition for each in lines)
+        (forgotten,) = [each for each in world.lines if each.does == "forget-versions"]
+        assert (forgotten.change_from, forgotten.change_to) == ("v1,v2", "v2")
 
     played(scenario)
 
@@ -67,15 +66,20 @@ class Killed(BaseException):
 
 
 class Crash:
-    """The process is killed at the effect of this number, before it is carried out or after."""
+    """The process is killed at the effect of this number, before it is carried out or after, until it is revived."""
 
     def __init__(self, number: int, *, before: bool) -> None:
         self.left = number
         self.when = "before" if before else "after"
         self.struck = False
+        self.is_revived = False
 
     async def __call__(self, request: Request, when: str) -> Response | None:
-        if request.method != "GET" and when == self.when:
+        if self.is_revived:
+            return None
+        if self.struck:  # nothing that a dead process would send arrives
+            raise Killed
+        if _is_effect(request) and when == self.when:
             self.left -= 1
             if self.left == 0:
                 self.struck = True
@@ -83,21 +87,28 @@ class Crash:
         return None
 
 
+def _is_effect(request: Request) -> bool:
+    """Of those that objects and definitions show."""
+    return request.method == "PATCH"
+
+
 def killed_and_resumed(crash: Crash, at_once: int) -> None:
     """The journal outlasts the process: of all pages only the one that it was killed in is written again."""
 
     async def scenario(world: World) -> None:
-        world.pace = MigrationPace(page=10, at_once=at_once)
+        world.at_once = at_once
         world.server.fault = crash
-        records = MemoryRecords()
         with suppress(BaseExceptionGroup):
-            await world.migrate(records)
+            await world.migrate()
         at = len(world.written)
         if world.stored == ["v2"]:
             assert at == 50
-        await world.migrate(records)
+        crash.is_revived = True
+        world.looks_mixed = True
+        await world.migrate()
 
         assert world.stored == ["v2"]
+        assert set(world.server.stored_in.values()) == {"v2"}
         page = (at - 1) % 25 // 10
         counts = [{world.written.count(each) for each in OBJECTS[begin : begin + 10]} for begin in (0, 10, 20)]
         assert all(found == {2} or (place == page and found <= {2, 3}) for place, found in enumerate(counts)), counts
@@ -119,37 +130,34 @@ def test_a_job_that_is_killed_at_any_effect_goes_on_from_its_journal(before: boo
         assert crash.struck == (number <= EFFECTS)
 
 
-def test_of_two_that_run_at_once_each_goes_on_from_what_the_other_wrote_down() -> None:
+def test_of_two_that_run_at_once_one_waits_for_the_other() -> None:
     async def scenario(world: World) -> None:
-        records = MemoryRecords()
-
         async def slow(_: Request, when: str) -> Response | None:
             await asyncio.sleep(0.1 if when == "before" else 0.0)
             return None
 
         world.server.fault = slow
-        await asyncio.gather(world.migrate(records), world.migrate(records))
+        await asyncio.gather(world.migrate(), world.migrate())
 
         assert world.stored == ["v2"]
-        assert sorted(set(world.written)) == OBJECTS
-        assert not world.log.of("object not migrated")
+        assert sorted(world.written) == sorted([*OBJECTS, *OBJECTS])
 
     played(scenario)
 
 
-def test_a_server_that_is_away_is_not_asked_for_every_object_of_a_page() -> None:
+def test_a_server_that_is_away_is_not_asked_for_every_object_again_and_again() -> None:
     async def scenario(world: World) -> None:
         async def away(request: Request, when: str) -> Response | None:
-            if request.method == "PUT" and when == "before":
+            if is_rewrite(request) and when == "before":
                 raise TransportError("nobody listens")
             return None
 
         world.server.fault = away
         task = asyncio.create_task(world.migrate())
-        await asyncio.sleep(1)
+        await asyncio.sleep(HOPELESS * sum(BETWEEN_TRIES) + 1)
 
-        assert world.written == OBJECTS[:1]
-        assert world.runs == [Run(0, 0, 0, False)]
+        tries = 1 + len(BETWEEN_TRIES)
+        assert [world.written.count(each) for each in OBJECTS[:10]] == [tries] * HOPELESS + [1] * (10 - HOPELESS)
         task.cancel()
 
     played(scenario)
@@ -176,7 +184,7 @@ def test_a_definition_that_was_another_meanwhile_has_everything_written_once_mor
 def test_a_definition_that_keeps_changing_ends_the_run() -> None:
     async def scenario(world: World) -> None:
         def busy(request: Request) -> Response | None:
-            if request.method == "PUT" and request.path.endswith("w-24"):
+            if is_rewrite(request) and request.path.endswith("w-24"):
                 columns = [{"name": f"c{len(world.written)}", "type": "string", "jsonPath": ".spec"}]
                 version = {**a_version("v2", storage=True), "additionalPrinterColumns": columns}
                 world.server.write({"metadata": {"name": NAME}, "spec": {"versions": [a_version("v1"), version]}})
@@ -184,12 +192,10 @@ def test_a_definition_that_keeps_changing_ends_the_run() -> None:
 
         world.server.refuse = busy
         task = asyncio.create_task(world.migrate())
-        await asyncio.sleep(70)
+        await asyncio.sleep(75)
 
         assert world.stored == ["v1", "v2"]
-        assert [each["error"] for each in world.log.of("storage migration not finished")] == [
-            "its definition keeps changing"
-        ]
+        assert [each.problem for each in world.ends] == ["its definition keeps changing"]
         task.cancel()
 
     played(scenario)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -12,12 +12,14 @@ from msgspec import structs
 
 import fairlead
 from fairlead.contracts.apiversions import part as apiversions
+from fairlead.contracts.apiversions.attaching import shared_conversion
 from fairlead.contracts.apiversions.settings import ApiVersionsSettings, CertificateSettings
 from fairlead.contracts.environments.controllers import environments
 from fairlead.contracts.environments.conversion import Converting
 from fairlead.contracts.environments.metrics import EnvironmentMetrics
 from fairlead.contracts.environments.settings import ConversionOptions
 from fairlead.contracts.environments.settings import Settings as EnvironmentSettings
+from fairlead.contracts.environments.shared_listener import SharedConverting
 from fairlead.contracts.leaderworker import part as leaderworker
 from fairlead.contracts.leaderworker.settings import Settings as LeaderWorkerSettings
 from fairlead.contracts.plans import part as plans
@@ -27,6 +29,7 @@ from fairlead.contracts.zones.metrics import ZoneMetrics
 from fairlead.contracts.zones.phased_controller import with_phased
 from fairlead.contracts.zones.settings import Settings
 from fairlead.core.act import Does
+from fairlead.core.decision import Decide
 from fairlead.engine.controller import Controller
 from fairlead.engine.metrics import Metrics
 from fairlead.engine.part import PartContext
@@ -42,11 +45,13 @@ REVIEWED = {Does.INJECT_CA, Does.STAMP_DOWNSCALE, Does.TRACK_DOWNSCALE}
 
 COMMANDED = {
     Does.CONVERT_OBJECT,
+    Does.FORGET_VERSIONS,
     Does.FREEZE,
     Does.MIGRATE_BUILT_IN,
     Does.MOVE_REFERENCES,
     Does.POINT_DEPENDENT,
     Does.RESTORE_OBJECT,
+    Does.REWRITE_OBJECT,
     Does.REWRITE_OWNERS,
     Does.TELL_OUTCOME,
     Does.UNFREEZE,
@@ -57,7 +62,15 @@ GUARDED = {Does.STAMP_VERSION}
 
 
 def every_part() -> list[Controller[Any]]:
-    async def built() -> list[Controller[Any]]:
+    return _everything()[0]
+
+
+def every_job() -> Mapping[str, Decide[Any]]:
+    return _everything()[1]
+
+
+def _everything() -> tuple[list[Controller[Any]], Mapping[str, Decide[Any]]]:
+    async def built() -> tuple[list[Controller[Any]], Mapping[str, Decide[Any]]]:
         log, metrics = Log().logger(), Metrics()
         client = Client(Cluster(seed=1).transport())
         caches = Caches(client, lambda selection, _: Troubles(selection.resource, "", log))
@@ -65,22 +78,29 @@ def every_part() -> list[Controller[Any]]:
         first = with_phased(zones(caches, (), settings, metrics.of(ZoneMetrics), log), caches, (), settings)
         others = environments(caches, EnvironmentSettings(), metrics.of(EnvironmentMetrics), log, lambda: False)
         options = ConversionOptions(service_name="hook", service_namespace="operator")
-        converting = Converting(options, client, caches, metrics.of(EnvironmentMetrics), log)
         context = PartContext(caches, client, (), None, metrics, log)
+        converting = Converting(options, context, metrics.of(EnvironmentMetrics))
+        serving = ApiVersionsSettings(service_name="hook", service_namespace="operator")
+        listener = shared_conversion(serving, "operator")
+        assert listener is not None
+        shared = SharedConverting(options, listener, context, metrics.of(EnvironmentMetrics))
         groups = leaderworker.part(context, LeaderWorkerSettings())
         batches = plans.part(context, PlanSettings())
-        versions = apiversions.part(context, ApiVersionsSettings(service_name="hook", service_namespace="operator"))
+        versions = apiversions.part(context, serving)
         given = CertificateSettings(source="secret", secret="pair")
         others_pair = apiversions.part(
             context, ApiVersionsSettings(service_name="hook", service_namespace="operator", certificates=given)
         )
         parts = (groups, batches, versions, others_pair)
-        return [
+        controllers = [
             *first.controllers,
             *others,
-            *converting.controllers,
+            converting.registration.controller,
+            shared.registration.controller,
             *(one for each in parts for one in each.controllers),
         ]
+        jobs = {name: decide for each in parts for name, decide in each.jobs.items()}
+        return controllers, {**jobs, **converting.stored.migrations.jobs}
 
     return run(built())
 

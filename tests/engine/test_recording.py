@@ -30,7 +30,7 @@ from fairlead.engine.recording import Bounds, Ring, RoundRecorder, files_in
 from fairlead.engine.webhooks.admission import Admission
 from kubeloop.calls import Call
 from tests.builders import a_zone, seen
-from tests.engine.test_parts import every_part
+from tests.engine.test_parts import every_job, every_part
 from tests.engine.world import Log, World, play
 from tests.operator_parts import zones
 
@@ -254,7 +254,7 @@ def test_every_controller_and_webhook_is_decided_again_by_what_decides_it() -> N
             assert isinstance(admission, Admission)
             found[admission._endpoint.paths[0]] = admission._endpoint.judge
 
-    found: dict[str, object] = {each.name: each.decide for each in every_part()}
+    found: dict[str, object] = {each.name: each.decide for each in every_part()} | {**every_job()}
     play(scenario)
 
     assert found.items() >= {name: each.decide for name, each in deciders().items()}.items()

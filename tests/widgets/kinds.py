@@ -6,7 +6,7 @@ from typing import Any
 
 from msgspec import Struct
 
-from fairlead.contracts.apiversions.decide.convert import Kind
+from fairlead.contracts.apiversions.decide.convert import KindConversion
 from fairlead.contracts.apiversions.decide.rule_sets import kind_of, read_rules
 from fairlead.contracts.apiversions.decide.union import with_unions
 from kubeloop.objects.meta import Meta, Resource
@@ -70,7 +70,7 @@ def definitions() -> tuple[dict[str, Any], ...]:
     return (with_unions(definition()).definition,)
 
 
-KIND: Kind = kind_of(read_rules(RULES), definition())
+KIND: KindConversion = kind_of(read_rules(RULES), definition())
 REGISTERED = compile_schema(definitions()[0]["spec"]["versions"][1]["schema"]["openAPIV3Schema"])
 """That of the hub, as the API server has it."""
 

@@ -9,9 +9,10 @@ import yaml
 from msgspec import Struct
 
 from fairlead.contracts.apiversions.decide.trees import Tree
-from fairlead.contracts.apiversions.kinds import ATTACH_ANYWAY, MANAGER, RULES_LABEL, short_hash
+from fairlead.contracts.apiversions.kinds import ATTACH_ANYWAY, MANAGER, RULES_LABEL
 from fairlead.contracts.apiversions.named_rules import shortened
 from fairlead.contracts.apiversions.source_files import RuleMap, in_maps
+from fairlead.core.domain import short_hash
 from kubeloop.client import Client
 from kubeloop.errors import NotFound
 from kubeloop.objects.core import CONFIGMAPS

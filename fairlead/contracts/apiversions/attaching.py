@@ -30,6 +30,7 @@ from fairlead.engine.decide.definitions import definition_in
 from fairlead.engine.decide.owned_definitions import Owner, is_ours
 from fairlead.engine.decide.registration import DEFINITIONS, Webhook, authority_of
 from fairlead.engine.decide.replicas import ReplicaQuestion
+from fairlead.engine.shared_conversion import SharedConversion
 from kubeloop import clock
 from kubeloop.errors import Garbled
 from kubeloop.informer import Informer
@@ -194,6 +195,15 @@ def webhook_of(settings: ApiVersionsSettings, home: str) -> Webhook:
     """Where API servers find this operator."""
     name, namespace = settings.service_name or MANAGER, settings.service_namespace or home
     return Webhook(name=name, namespace=namespace, port=settings.service_port)
+
+
+def shared_conversion(settings: ApiVersionsSettings, home: str) -> SharedConversion | None:
+    """The listener of this part, for kinds of others; None where it serves none."""
+    if not settings.serves:
+        return None
+    webhook = webhook_of(settings, home)
+    replicas = ReplicaQuestion(webhook.namespace, webhook.name, CONVERTIBLE)
+    return SharedConversion(webhook, settings.port, owner_of(settings, home), replicas)
 
 
 def owner_of(settings: ApiVersionsSettings, home: str) -> Owner:

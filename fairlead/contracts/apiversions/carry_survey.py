@@ -12,7 +12,7 @@ from msgspec import Struct
 
 from fairlead.contracts.apiversions.decide.carry_differences import differences
 from fairlead.contracts.apiversions.decide.carry_entries import Entry, Path, readable, written
-from fairlead.contracts.apiversions.decide.convert import Kind, Refused, Version, convert
+from fairlead.contracts.apiversions.decide.convert import KindConversion, Refused, Version, convert
 from fairlead.contracts.apiversions.decide.pointers import RESERVED, STAR
 from fairlead.contracts.apiversions.decide.trees import Absent, Tree
 from fairlead.contracts.apiversions.self_test import chance_of, made_up
@@ -39,7 +39,7 @@ class Surveyed(Struct, frozen=True, kw_only=True, rename="camel"):
     mean_bytes: int
 
 
-def survey(kind: Kind, tries: int = TRIES) -> list[Surveyed]:
+def survey(kind: KindConversion, tries: int = TRIES) -> list[Surveyed]:
     """To the hub and from it, for each spoke."""
     found = []
     for spoke in kind.spokes.values():
@@ -47,7 +47,7 @@ def survey(kind: Kind, tries: int = TRIES) -> list[Surveyed]:
     return found
 
 
-def _way(kind: Kind, source: Version, target: Version, tries: int) -> Surveyed:
+def _way(kind: KindConversion, source: Version, target: Version, tries: int) -> Surveyed:
     chance = chance_of(kind, source, target)
     present: Counter[str] = Counter()
     carried: Counter[str] = Counter()

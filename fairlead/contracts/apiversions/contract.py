@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from fairlead.contracts.apiversions.kinds import (
     INSTALLED_FOR,
-    JOURNAL_LABEL,
     MIGRATION_NOUN,
     OWN_LABELS,
     PART,
@@ -12,6 +11,7 @@ from fairlead.contracts.apiversions.kinds import (
     ROTATION_NOUN,
 )
 from fairlead.engine.contract import Contract, Room, Root
+from fairlead.engine.decide.storage_migration.names import JOURNAL_LABEL
 from kubeloop.objects.core import CONFIGMAPS
 
 CONTRACT = Contract(
@@ -19,6 +19,7 @@ CONTRACT = Contract(
     about="versions of CRDs",
     labels=OWN_LABELS,
     part=Room("fairlead.contracts.apiversions.part", "part"),
+    conversion=Room("fairlead.contracts.apiversions.attaching", "shared_conversion"),
     deciders=Room("fairlead.contracts.apiversions.deciders", "DECIDERS"),
     rejoins=True,
     section=Room("fairlead.contracts.apiversions.section", "SECTION"),

@@ -6,7 +6,7 @@ from typing import Any
 
 import msgspec
 
-from fairlead.contracts.apiversions.decide.convert import Kind
+from fairlead.contracts.apiversions.decide.convert import KindConversion
 from fairlead.contracts.apiversions.decide.crd_versions import client_of, name_of
 from fairlead.contracts.apiversions.decide.lifecycle import Converters
 from fairlead.contracts.apiversions.decide.rule_sets import RuleSet, RulesRejected, kind_of, read_rules
@@ -48,7 +48,7 @@ async def _in_config_maps(client: Client, crd: str) -> RuleSet | None:
     return None if found.python and not source.is_built_in else found
 
 
-def kind_by(rules: RuleSet, definition: Tree) -> Kind:
+def kind_by(rules: RuleSet, definition: Tree) -> KindConversion:
     """Raises RulesRejected."""
     return kind_of(rules, definition, code_of(rules))
 

@@ -42,6 +42,7 @@ class ConvertibleNote:
         self._client: Client = (context.replica_client or context.client).within(10.0)
         self._log: FilteringBoundLogger = context.log
         self._tell: Callable[[EventNote], None] = context.tell
+        self._conversion = context.conversion
         self._book = book
         self._changed = asyncio.Event()
         book.subscribe(lambda *_: self._changed.set())
@@ -64,7 +65,9 @@ class ConvertibleNote:
                 seconds, delay = delay, min(2 * delay, LONGEST_DELAY)
 
     async def _write(self, pod: Ref) -> bool:
-        text = written({crd: each.versions for crd, each in self._book.loaded.items() if each.versions})
+        loaded = {crd: each.versions for crd, each in self._book.loaded.items() if each.versions}
+        of_others = self._conversion.kinds if self._conversion is not None else {}
+        text = written({**loaded, **of_others})
         body = msgspec.json.encode({"metadata": {"annotations": {CONVERTIBLE: text}}})
         try:
             await self._client.call(patch(pod, MERGE_PATCH, body))

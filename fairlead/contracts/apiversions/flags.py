@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from fairlead.contracts.apiversions.settings import ApiVersionsSettings
 from fairlead.core.flag_kinds import COUNT, FILES, PORT, PORT_OR_ANY, one_of
-from fairlead.core.flags import Flag, Kind
+from fairlead.core.flags import Flag, FlagKind
 from fairlead.core.option_kinds import CHOICE, DURATION, NUMBER, option
 
 USUAL = ApiVersionsSettings()
 _NAME = option("NAME")
 _FOLDER = option("DIR")
-_PORT: Kind[int] = Kind("PORT", PORT_OR_ANY, str, PORT.written)
+_PORT: FlagKind[int] = FlagKind("PORT", PORT_OR_ANY, str, PORT.written)
 
 ENABLED = Flag("enable-webhook", CHOICE, True, "serve conversion and admission; on with part apiversions")
 CONVERSION = Flag("conversion", one_of(("webhook", "none")), "", "strategy of own definitions: webhook or none")

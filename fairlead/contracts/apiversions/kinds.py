@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-from hashlib import sha256
-
-from fairlead.core.domain import DOMAIN
+from fairlead.core.domain import DOMAIN, short_hash
 
 PART = "apiversions"
 CARRY_PREFIX = f"carry.{DOMAIN}/"
@@ -42,25 +40,12 @@ KEPT_RULES_LABEL = f"{DOMAIN}/kept-rules"
 HOME = "fairlead-system"
 """Where journals are of CRDs that no installation owns."""
 MANAGED_BY = {"app.kubernetes.io/managed-by": "fairlead"}
-JOURNAL_LABEL = f"{DOMAIN}/journal"
-"""Exactly `true` on ConfigMaps in which migrations and offline upgrades keep where they are."""
-JOURNAL_LABELS = {**MANAGED_BY, JOURNAL_LABEL: "true"}
 MIGRATION_NOUN, UPGRADE_NOUN, ROTATION_NOUN = "migration", "upgrade", "rotation"
 """What documents call them."""
 RIGHT_NOUN = "right"
 """What documents call something that the operator lacks."""
 
 
-def short_hash(crd: str) -> str:
-    """What tells names of objects that belong to a CRD apart (section 2.5)."""
-    return sha256(crd.encode()).hexdigest()[:10]
-
-
-def migration_name(crd: str) -> str:
-    """Of the journal's ConfigMap, and of the Lease that excludes two runs."""
-    return f"fairlead-migration-{short_hash(crd)}"
-
-
 def kept_rules_name(crd: str) -> str:
-    """Of the ConfigMap with the text of its last good rule set."""
+    """Of the ConfigMap with the text of its last good rule set (section 2.5)."""
     return f"fairlead-rules-{short_hash(crd)}"

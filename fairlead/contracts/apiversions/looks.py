@@ -15,20 +15,18 @@ from msgspec import Struct
 from fairlead.contracts.apiversions import upgrade_records
 from fairlead.contracts.apiversions.decide.offline.upgrade_journal import FINAL, Phase
 from fairlead.contracts.apiversions.explain import Upgraded, Worker, migration, upgrade
-from fairlead.contracts.apiversions.kinds import JOURNAL_LABEL, MIGRATION_NOUN, PART, UPGRADE_NOUN
+from fairlead.contracts.apiversions.kinds import MIGRATION_NOUN, PART, UPGRADE_NOUN
 from fairlead.contracts.apiversions.upgrade_records import Summary
 from fairlead.core.explain import Explain
 from fairlead.core.times import parse_rfc3339
 from fairlead.engine.controller import RolloutKey
 from fairlead.engine.decide.storage_migration.journal import StorageJournal
+from fairlead.engine.decide.storage_migration.names import JOURNAL, JOURNAL_LABEL
 from fairlead.engine.look import Heard, Look, ResourceView, ToLook, Views
 from kubeloop.client import Client
 from kubeloop.objects.core import CONFIGMAPS, LEASES
 from kubeloop.objects.meta import Meta
 from kubeloop.unreadable import UNREADABLE
-
-JOURNAL = "journal"
-"""The entry of a migration."""
 
 
 class Journal(Struct, frozen=True):

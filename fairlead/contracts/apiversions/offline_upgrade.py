@@ -8,11 +8,12 @@ from msgspec import Struct
 from fairlead.contracts.apiversions.backup_directory import Backup, DirectoryRecords
 from fairlead.contracts.apiversions.decide.offline import upgrade_steps
 from fairlead.contracts.apiversions.decide.offline.upgrade_journal import Phase, UpgradeJournal, UpgradeWorld
-from fairlead.contracts.apiversions.kinds import MANAGED_BY, short_hash
+from fairlead.contracts.apiversions.kinds import MANAGED_BY
 from fairlead.contracts.apiversions.upgrade_plans import UpgradePlan
 from fairlead.contracts.apiversions.upgrade_records import JOURNAL, UpgradeRecords
 from fairlead.core.act import Does, Replace
 from fairlead.core.ask import Answer, Good, Question
+from fairlead.core.domain import short_hash
 from fairlead.engine.command import Precondition
 from fairlead.engine.job_run import CommandJob, RunTerms, run_job
 from fairlead.engine.progress import Tally

@@ -22,7 +22,7 @@ from fairlead.contracts.apiversions.decide.offline.upgrade_journal import FINAL,
 from fairlead.contracts.apiversions.decide.rule_sets import KIND, RuleSet, RulesRejected, read_rules
 from fairlead.contracts.apiversions.decide.trees import Tree
 from fairlead.contracts.apiversions.dependents import search
-from fairlead.contracts.apiversions.kinds import CRD_OWNER, MANAGED_BY, migration_name
+from fairlead.contracts.apiversions.kinds import CRD_OWNER, MANAGED_BY
 from fairlead.contracts.apiversions.named_rules import expanded
 from fairlead.contracts.apiversions.offline_upgrade import Upgrade, carried_on
 from fairlead.contracts.apiversions.rule_files import DEFINITION
@@ -34,6 +34,7 @@ from fairlead.core.act import EventNote
 from fairlead.core.semantic_versions import parse
 from fairlead.engine.command import Precondition, Usage
 from fairlead.engine.decide.registration import DEFINITIONS
+from fairlead.engine.decide.storage_migration.names import migration_name
 from fairlead.engine.driver.effects import keys_of
 from fairlead.engine.driver.request_pace import RequestPace
 from fairlead.engine.job_run import JobStopped, RunTerms
@@ -53,7 +54,7 @@ OVER = ("Succeeded", "Failed")
 OPERATOR = "fairlead"
 
 
-class Wanted(Struct, frozen=True):
+class WantedDefinition(Struct, frozen=True):
     """A definition and the rules that lead to it."""
 
     definition: Tree
@@ -82,7 +83,7 @@ class OwnUpgrades:
             except (Precondition, Usage, BadBackup, JobStopped, LostLease, KubeError, OSError) as error:
                 self._context.log.warning("offline upgrade not done", crd=crd, error=str(error))
 
-    async def _upgraded(self, crd: str, wanted: Wanted) -> None:
+    async def _upgraded(self, crd: str, wanted: WantedDefinition) -> None:
         try:
             live: Tree = await self._context.client.read(Ref(DEFINITIONS, "", crd), dict[str, Any])
         except NotFound:
@@ -163,7 +164,7 @@ class OwnUpgrades:
         return f"{migration_name(crd)}/{JOURNAL}"
 
 
-def wanted_in(paths: tuple[str, ...]) -> Iterator[Wanted]:
+def wanted_in(paths: tuple[str, ...]) -> Iterator[WantedDefinition]:
     """Definitions that stand beside their rules in these files and folders; what cannot be read is told elsewhere."""
     definitions: dict[str, Tree] = {}
     rules: dict[str, RuleSet] = {}
@@ -178,7 +179,7 @@ def wanted_in(paths: tuple[str, ...]) -> Iterator[Wanted]:
         except (Unreadable, RulesRejected, KeyError, TypeError):
             continue
     for name in sorted(definitions.keys() & rules.keys()):
-        yield Wanted(definitions[name], rules[name])
+        yield WantedDefinition(definitions[name], rules[name])
 
 
 def _stored(definition: Tree) -> str:

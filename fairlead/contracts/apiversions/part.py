@@ -26,15 +26,18 @@ def part(context: PartContext, given: ApiVersionsSettings) -> Part:
     stored = context.metrics.of(MigrationMetrics)
     migrations = OwnMigrations(context, given.migration, stored) if given.migration.at_start else None
     moves: tuple[Task, ...] = () if migrations is None else (migrations.run,)
+    jobs = {} if migrations is None else migrations.jobs
     if given.upgrades.offline == "auto":
         moves = (*moves, OwnUpgrades(context, given).run)
     webhook, owner = webhook_of(given, context.home), owner_of(given, context.home)
     kept = keeping(book, context.home, lambda tree: given.serves and is_ours(tree, webhook, owner))
     rights = missing_rights(context, book, migrations, told_about(context, given))
     if not given.serves:
-        return Part(name=PART, controllers=(kept, rights), replica_tasks=(book.run,), leader_tasks=moves)
+        return Part(name=PART, controllers=(kept, rights), replica_tasks=(book.run,), leader_tasks=moves, jobs=jobs)
     service = ConversionService(book, given.reviews, metrics, context.log)
     certificates = WebhookCertificates(context, given)
+    if context.conversion is not None:
+        context.conversion.bundle = certificates.bundle
     attaching = Attaching(book, given, context.home, certificates.bundle, metrics.show_probes)
     return Part(
         name=PART,
@@ -44,6 +47,7 @@ def part(context: PartContext, given: ApiVersionsSettings) -> Part:
         before_leading=(certificates.prepare,),
         replica_tasks=(book.run, ConvertibleNote(context, given, book).run, KubeletNudge(context, given).run),
         leader_tasks=moves,
+        jobs=jobs,
         leads=attaching.leads,
         obstacle=lambda: certificates.obstacle() or service.obstacle(),
     )

@@ -13,7 +13,7 @@ import msgspec
 from msgspec import Struct
 
 from fairlead.contracts.apiversions.converters import converters_of, kind_by
-from fairlead.contracts.apiversions.decide.convert import Kind
+from fairlead.contracts.apiversions.decide.convert import KindConversion
 from fairlead.contracts.apiversions.decide.crd_versions import (
     client_of,
     name_of,
@@ -123,7 +123,7 @@ def _comparison(live: Tree | None, new: Tree) -> Comparison:
     return Comparison((), tuple(pruning(new))) if live is None else compared(live, new)
 
 
-def _kind(rules: RuleSet | None, definition: Tree) -> tuple[Kind | None, Sequence[str]]:
+def _kind(rules: RuleSet | None, definition: Tree) -> tuple[KindConversion | None, Sequence[str]]:
     if rules is None:
         return None, ()
     try:
@@ -140,7 +140,7 @@ class _Walk:
         client: Client,
         live: Tree,
         checks: Sequence[Check],
-        kind: Kind | None,
+        kind: KindConversion | None,
         trials: ServerTrials,
         *,
         uses: bool,

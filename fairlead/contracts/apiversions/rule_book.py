@@ -14,8 +14,8 @@ from contextlib import suppress
 import msgspec
 from msgspec import Struct
 
-from fairlead.contracts.apiversions.decide.convert import Kind
-from fairlead.contracts.apiversions.decide.loaded_rules import Loaded, Ruling, Standing, State, Use, ruled
+from fairlead.contracts.apiversions.decide.convert import KindConversion
+from fairlead.contracts.apiversions.decide.loaded_rules import Loaded, RulesState, Ruling, State, Use, ruled
 from fairlead.contracts.apiversions.decide.rule_sets import KIND
 from fairlead.contracts.apiversions.decide.rule_sources import Rank, Rejection, Source, chosen, without_gone
 from fairlead.contracts.apiversions.decide.trees import Tree
@@ -89,7 +89,7 @@ class RuleBook:
         self._data: dict[tuple[str, str], tuple[str, Source, tuple[Key, bytes]]] = {}
         """By definition and place of a set: both as data, and the versions that this is of."""
         self._entries: dict[str, Entry] = {}
-        self._kinds: dict[str, tuple[bytes, Kind]] = {}
+        self._kinds: dict[str, tuple[bytes, KindConversion]] = {}
         """As far as somebody has asked for them, each with what it was made from."""
         self._has_looked = False
         self._in_force = InForce((), is_complete=False)
@@ -117,7 +117,7 @@ class RuleBook:
         """Definitions that are registered, and not attached by rules."""
         return frozenset(self._own)
 
-    def kind(self, crd: str) -> Kind | None:
+    def kind(self, crd: str) -> KindConversion | None:
         """How objects of the definition are converted now; None: they are not."""
         entry = self._entries.get(crd)
         if entry is None:
@@ -227,10 +227,10 @@ class RuleBook:
                     self._entries[name] = self._entry(kept[name], spare_data, spare_key)
                 case Use.NOTHING:
                     self._entries.pop(name, None)
-            problem = "; ".join(self._verdicts[source_key].problems) if source is Standing.BAD else ""
+            problem = "; ".join(self._verdicts[source_key].problems) if source is RulesState.BAD else ""
             loaded[name] = self._described(name, ruling, choice.chosen.get(name), definition, problem)
             for standing, key, data in tries:
-                if standing is Standing.TRIED and key and key not in self._tried:
+                if standing is RulesState.TRIED and key and key not in self._tried:
                     self._tried[key] = tasks.create_task(self._try(key, data))
         self._verdicts = {key: each for key, each in self._verdicts.items() if key in wanted}
         self._data = {place: each for place, each in self._data.items() if each[2][0] in wanted}
@@ -242,16 +242,16 @@ class RuleBook:
         live, own = self.definitions.tree(name), self._own.get(name)
         return live if own is None else joined(own, live)
 
-    def _tried_set(self, name: str, source: Source | None, definition: Tree | None) -> tuple[Standing, Key, bytes]:
+    def _tried_set(self, name: str, source: Source | None, definition: Tree | None) -> tuple[RulesState, Key, bytes]:
         if source is None:
-            return Standing.NONE, b"", b""
+            return RulesState.NONE, b"", b""
         if definition is None:
-            return (Standing.NONE if self.definitions.is_known(name) else Standing.TRIED), b"", b""
+            return (RulesState.NONE if self.definitions.is_known(name) else RulesState.TRIED), b"", b""
         key, data = self._encoded(name, source, definition)
         verdict = self._verdicts.get(key)
         if verdict is None:
-            return Standing.TRIED, key, data
-        return Standing.BAD if verdict.rule is None else Standing.GOOD, key, data
+            return RulesState.TRIED, key, data
+        return RulesState.BAD if verdict.rule is None else RulesState.GOOD, key, data
 
     def _encoded(self, name: str, source: Source, definition: Tree) -> tuple[Key, bytes]:
         """The set with its schemas, and their digest; large ones are not written again for nothing."""

@@ -8,7 +8,7 @@ import msgspec
 from msgspec import Struct
 
 from fairlead.contracts.apiversions import self_test
-from fairlead.contracts.apiversions.decide.convert import Kind, Refused, convert
+from fairlead.contracts.apiversions.decide.convert import KindConversion, Refused, convert
 from fairlead.contracts.apiversions.decide.rule_sets import RulesRejected, kind_of, read_rules
 from fairlead.contracts.apiversions.decide.trees import Tree
 from fairlead.contracts.apiversions.rule_files import code_of
@@ -24,7 +24,7 @@ class SetData(Struct, frozen=True):
     is_trusted: bool = False
     """Whether the rules may name code."""
 
-    def kind(self) -> Kind:
+    def kind(self) -> KindConversion:
         """Raises RulesRejected."""
         rules = read_rules(self.rules)
         return kind_of(rules, self.definition, code_of(rules) if self.is_trusted else None)
@@ -56,7 +56,7 @@ def joined(own: Tree, live: Tree | None) -> Tree:
     return {**own, "metadata": own["metadata"] | version, "spec": {**own["spec"], "versions": versions}}
 
 
-def conversion_rule(crd: str, kind: Kind) -> ConversionRule:
+def conversion_rule(crd: str, kind: KindConversion) -> ConversionRule:
     """The rules of one kind, as reviews use them."""
     start = len(kind.group) + 1
 

@@ -28,6 +28,8 @@ from kubeloop.durations import format_go
 VARIABLES = "FAIRLEAD_"
 API_SERVER_PATIENCE = 30.0
 """Seconds after which API servers give a conversion up."""
+SHORTEST_REST = 60.0
+"""Seconds that a certificate is left alone at least: one that is due as soon as it is made is made all the time."""
 SERVING, ALIVE = ("/readyz",), ("/healthz",)
 
 
@@ -165,11 +167,13 @@ def _problems(given: Given, made: ApiVersionsSettings) -> Iterator[str]:
             kept.authority_validity,
             kept.authority_rotate_before,
         ),
+        # An authority is followed no later than its certificates, because what it signs ends with it.
+        (flags.ROTATE_BEFORE, flags.AUTHORITY_VALIDITY, kept.authority_validity, kept.rotate_before),
     ):
-        if before > lasts:
+        if before > lasts - SHORTEST_REST:
             yield (
                 f"{given.place(short)} is {format_go(before)}, longer than {given.place(long)} "
-                f"({format_go(lasts)}): set it to less"
+                f"({format_go(lasts)}) less a minute: set it to less"
             )
     if made.reviews.timeout >= API_SERVER_PATIENCE:
         shown = format_go(API_SERVER_PATIENCE)

@@ -8,7 +8,7 @@ from random import Random
 from time import monotonic
 
 from fairlead.contracts.apiversions.decide.carry_differences import differences
-from fairlead.contracts.apiversions.decide.convert import Kind, Refused, Version, convert
+from fairlead.contracts.apiversions.decide.convert import KindConversion, Refused, Version, convert
 from fairlead.contracts.apiversions.decide.mistyped import mistyped, typed_part
 from fairlead.contracts.apiversions.decide.pointers import RESERVED
 from fairlead.contracts.apiversions.decide.round_trip import raised
@@ -25,7 +25,7 @@ MOST_SECONDS = 5.0
 
 
 def problems(
-    kind: Kind, tries: int = TRIES, seconds: float = MOST_SECONDS, clock: Callable[[], float] = monotonic
+    kind: KindConversion, tries: int = TRIES, seconds: float = MOST_SECONDS, clock: Callable[[], float] = monotonic
 ) -> Iterator[str]:
     """One sentence for each way between two versions that loses or fails; none where the rules may be used."""
     ways, started = _ways(kind), clock()
@@ -35,14 +35,14 @@ def problems(
             yield f"from {first.name} to {other.name} and back: {problem}"
 
 
-def problems_of(rules: RuleSet, kind: Kind) -> Iterator[str]:
+def problems_of(rules: RuleSet, kind: KindConversion) -> Iterator[str]:
     """None of a set that comes with this release: its own tests have tried it, and what it derives from an object does
     not come back as it was made up."""
     return iter(()) if rules.built_in else problems(kind)
 
 
 def mistaken(
-    kind: Kind, tries: int = TRIES, seconds: float = MOST_SECONDS, clock: Callable[[], float] = monotonic
+    kind: KindConversion, tries: int = TRIES, seconds: float = MOST_SECONDS, clock: Callable[[], float] = monotonic
 ) -> Iterator[str]:
     """One sentence for each place where a way leaves a value of another type than the version has there.
 
@@ -56,12 +56,12 @@ def mistaken(
             yield f"from {first.name} to {other.name}: {place} is not of the type it has there, {' or '.join(types)}"
 
 
-def _ways(kind: Kind) -> list[tuple[Version, Version]]:
+def _ways(kind: KindConversion) -> list[tuple[Version, Version]]:
     return [way for spoke in kind.spokes.values() for way in ((spoke.version, kind.hub), (kind.hub, spoke.version))]
 
 
 def _mistyped(
-    kind: Kind, first: Version, other: Version, counts: Iterator[int]
+    kind: KindConversion, first: Version, other: Version, counts: Iterator[int]
 ) -> Iterator[tuple[str, tuple[str, ...]]]:
     chance = chance_of(kind, first, other)
     for _ in counts:
@@ -70,13 +70,13 @@ def _mistyped(
             yield from mistyped(convert(tree, other.name, kind).tree, other.schema)
 
 
-def made_up(kind: Kind, version: Version, chance: Random) -> Tree:
+def made_up(kind: KindConversion, version: Version, chance: Random) -> Tree:
     """A whole object of this version."""
     head = {"apiVersion": f"{kind.group}/{version.name}", "kind": kind.kind, "metadata": {"name": "sample"}}
     return {**head, **sample(version.schema, chance)}
 
 
-def chance_of(kind: Kind, first: Version, other: Version) -> Random:
+def chance_of(kind: KindConversion, first: Version, other: Version) -> Random:
     """The same every time."""
     return Random(f"{kind.group} {kind.kind} {first.name} {other.name}")  # noqa: S311  (no secret)
 
@@ -88,7 +88,7 @@ def _until(tries: int, until: float, clock: Callable[[], float]) -> Iterator[int
         yield count
 
 
-def _tried(kind: Kind, first: Version, other: Version, counts: Iterator[int]) -> Iterator[str]:
+def _tried(kind: KindConversion, first: Version, other: Version, counts: Iterator[int]) -> Iterator[str]:
     chance = chance_of(kind, first, other)
     refused, others = "", 0
     for _ in counts:

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import msgspec
 
-from fairlead.contracts.apiversions.decide.convert import Kind, convert
+from fairlead.contracts.apiversions.decide.convert import KindConversion, convert
 from fairlead.contracts.apiversions.decide.crd_versions import resource_of, served_versions, storage_version
 from fairlead.contracts.apiversions.decide.preflight.objects import NOWHERE, Trials, as_new
 from fairlead.contracts.apiversions.decide.trees import Tree
@@ -21,7 +21,7 @@ from kubeloop.request import create, dry
 class ServerTrials:
     """Of one definition; `wanted` is as it is to be."""
 
-    def __init__(self, client: Client, live: Tree, wanted: Tree, kind: Kind | None, *, most: int) -> None:
+    def __init__(self, client: Client, live: Tree, wanted: Tree, kind: KindConversion | None, *, most: int) -> None:
         self._client, self._live, self._kind = client, live, kind
         self._left = most
         tried = [] if kind is None else [each for each in _as_they_stay(live, wanted) if each in kind.versions]

@@ -29,12 +29,13 @@ from fairlead.contracts.apiversions.decide.version_uses import (
     counted,
     object_name,
 )
-from fairlead.contracts.apiversions.kinds import HOME, migration_name
+from fairlead.contracts.apiversions.kinds import HOME
 from fairlead.contracts.apiversions.live_objects import PAGE, objects
 from fairlead.contracts.apiversions.uses import add_dependents
 from fairlead.core.controller_version import CONTROLLER_VERSION, LEGACY_VERSION
 from fairlead.engine.certificates import pairs
 from fairlead.engine.decide.registration import authority_of
+from fairlead.engine.decide.storage_migration.names import migration_name
 from kubeloop.client import Client
 from kubeloop.errors import ApiError, Forbidden, NotFound
 from kubeloop.objects.core import CONFIGMAPS

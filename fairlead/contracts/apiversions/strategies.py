@@ -14,7 +14,7 @@ import re
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
-from fairlead.contracts.apiversions.decide.convert import Kind
+from fairlead.contracts.apiversions.decide.convert import KindConversion
 from fairlead.contracts.apiversions.decide.pointers import RESERVED
 from fairlead.contracts.apiversions.decide.round_trip import failures
 from fairlead.contracts.apiversions.decide.rule_sets import schemas_of
@@ -63,7 +63,7 @@ def values(schema: Node | Tree, depth: int = 0) -> st.SearchStrategy[Any]:
     return st.none() | made if node.nullable else made
 
 
-def comes_back(tree: Tree, kind: Kind) -> None:
+def comes_back(tree: Tree, kind: KindConversion) -> None:
     """Raises AssertionError with a difference unless the object survives the way from each version to each other."""
     for failure in failures(tree, kind):
         told = "; ".join(map(str, failure.differences)) or failure.problem

@@ -10,7 +10,7 @@ from msgspec import Struct
 from fairlead.contracts.apiversions import self_test
 from fairlead.contracts.apiversions.backing_up import yaml_of
 from fairlead.contracts.apiversions.backup_directory import Backup
-from fairlead.contracts.apiversions.decide.convert import Kind
+from fairlead.contracts.apiversions.decide.convert import KindConversion
 from fairlead.contracts.apiversions.decide.offline.backup_format import NEW_DEFINITION, PLAN, RULES, BadBackup
 from fairlead.contracts.apiversions.decide.offline.object_parts import Parts, parts_of
 from fairlead.contracts.apiversions.decide.offline.upgrade_journal import UpgradeJournal, Workload
@@ -40,7 +40,7 @@ class UpgradePlan(Struct, frozen=True, kw_only=True):
     before: Tree
     wanted: Tree
     rules: RuleSet
-    kind: Kind
+    kind: KindConversion
     old: str
     new: str
 

@@ -10,7 +10,7 @@ import msgspec
 from fairlead.contracts.environments.kinds import CertificateSpec
 from fairlead.contracts.environments.settings import DefaultCertificates
 from fairlead.core.flag_kinds import Json, decoded, document, nothing, object_of
-from fairlead.core.flags import Kind
+from fairlead.core.flags import FlagKind
 from kubeloop.durations import parse_go
 
 CERTIFICATES = ("balancerdExternal", "consoleExternal", "internal")
@@ -72,4 +72,4 @@ def _check(name: str, spec: CertificateSpec) -> None:
         raise ValueError(f"has a privateKeySize of {name}: Ed25519 has one size, leave it out")
 
 
-SPECS: Kind[DefaultCertificates | None] = Kind("JSON", _read, nothing, document)
+SPECS: FlagKind[DefaultCertificates | None] = FlagKind("JSON", _read, nothing, document)

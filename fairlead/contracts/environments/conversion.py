@@ -9,34 +9,25 @@ from __future__ import annotations
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from pathlib import Path
-from typing import Any
-
-from structlog.types import FilteringBoundLogger
 
 from fairlead.contracts.environments.conversion_rules import RULES, RULES_NAME
 from fairlead.contracts.environments.install.definitions import definitions
-from fairlead.contracts.environments.kinds import MANAGER, MATERIALIZES
+from fairlead.contracts.environments.kinds import MANAGER
 from fairlead.contracts.environments.metrics import EnvironmentMetrics
+from fairlead.contracts.environments.migration import StoredEnvironments
 from fairlead.contracts.environments.settings import ConversionOptions
 from fairlead.engine.certificates.authority import AuthorityFiles, FromAuthority, Publication
 from fairlead.engine.certificates.secured import Secured
 from fairlead.engine.certificates.served import Credentials
-from fairlead.engine.controller import Controller
 from fairlead.engine.conversion.health import alive, healthy
 from fairlead.engine.conversion.webhook import LARGEST_REVIEW, MOST_HELD, Conversion, Elsewhere, Reviewed
 from fairlead.engine.conversion.worker import Worker
-from fairlead.engine.decide.migration import is_mixed
-from fairlead.engine.decide.registration import Tree, Webhook
-from fairlead.engine.kinds.migration import Migration, Run
+from fairlead.engine.decide.registration import Webhook
 from fairlead.engine.kinds.registration import Registration
+from fairlead.engine.part import PartContext
 from fairlead.engine.serving.https_server import HttpsServer, Limits
 from fairlead.engine.serving.routes import Routes
-from kubeloop.caches import Caches
-from kubeloop.client import Client
-from kubeloop.records import MemoryRecords
 
-ENVIRONMENTS = f"{MATERIALIZES.plural}.{MATERIALIZES.group}"
-"""The name of their definition."""
 PATH = "/convert"
 HEALTH = "/healthz"
 LIFE = "/livez"
@@ -49,21 +40,13 @@ ENDING = 5.0
 
 
 class Converting:
-    """Of one process; `client` writes only while this replica leads."""
+    """Of one process."""
 
-    def __init__(
-        self,
-        options: ConversionOptions,
-        client: Client,
-        caches: Caches,
-        metrics: EnvironmentMetrics,
-        log: FilteringBoundLogger,
-    ) -> None:
+    def __init__(self, options: ConversionOptions, context: PartContext, metrics: EnvironmentMetrics) -> None:
         self._options = options
-        self.is_mixed = False
-        """Whether environments may be stored in several versions, as the definition was seen last."""
         self._metrics = metrics
-        self._log = log
+        self._log = log = context.log
+        self.stored = StoredEnvironments(context, metrics)
         webhook = Webhook(
             name=options.service_name,
             namespace=options.service_namespace,
@@ -78,22 +61,15 @@ class Converting:
             files, self._publication, options.reload_interval, log, name=webhook.server_name
         )
         self.registration = Registration(
-            client,
-            caches,
+            context.client,
+            context.caches,
             definitions(options.columns),
             webhook,
             self._publication,
             log,
             manager=MANAGER,
-            heed=self._heed,
+            heed=self.stored.heed,
         )
-        # Their contract stores no journal, and their role grants no place for one: a leader begins from the start.
-        self.migration = Migration(ENVIRONMENTS, lambda: self.is_mixed, MemoryRecords(), heard=self._migrated)
-
-    @property
-    def controllers(self) -> tuple[Controller[Any], ...]:
-        """What the leader does for the kinds beside the rollouts."""
-        return (self.registration.controller, self.migration.controller)
 
     def server(self) -> HttpsServer:
         """Where the API server has objects converted; in its own process also large reviews, where they come in."""
@@ -123,16 +99,5 @@ class Converting:
         """The webhook; without `elsewhere` large reviews are converted where they come in."""
         return Conversion(RULES, self._log, elsewhere, self._converted)
 
-    def _heed(self, name: str, definition: Tree) -> None:
-        if name != ENVIRONMENTS:
-            return
-        self.is_mixed = is_mixed(definition)
-        if self.is_mixed:
-            self.migration.wake()
-
     def _converted(self, reviewed: Reviewed) -> None:
         self._metrics.conversions.labels("success" if reviewed.succeeded else "failure").inc()
-
-    def _migrated(self, run: Run) -> None:
-        for result, count in (("stored", run.stored), ("gone", run.gone), ("failed", run.failed)):
-            self._metrics.migrated.labels(result).inc(count)

@@ -6,7 +6,7 @@ from string import Formatter
 from urllib.parse import urlsplit
 
 from fairlead.core.flag_kinds import Json, decoded, document, nothing, objects
-from fairlead.core.flags import Kind
+from fairlead.core.flags import FlagKind
 
 COLUMN = ("name", "type", "jsonPath", "description", "format", "priority")
 COLUMN_TYPES = ("integer", "number", "string", "boolean", "date")
@@ -61,7 +61,7 @@ def _read_https(texts: tuple[str, ...]) -> str:
     return texts[0]
 
 
-COLUMNS: Kind[tuple[Json, ...]] = Kind("JSON", _read_columns, nothing, document)
-SIZES: Kind[str | None] = Kind("JSON", _read_sizes, nothing, document)
-HTTPS: Kind[str] = Kind("URL", _read_https, str)
-TEMPLATE: Kind[str] = Kind("URL", _read_template, str)
+COLUMNS: FlagKind[tuple[Json, ...]] = FlagKind("JSON", _read_columns, nothing, document)
+SIZES: FlagKind[str | None] = FlagKind("JSON", _read_sizes, nothing, document)
+HTTPS: FlagKind[str] = FlagKind("URL", _read_https, str)
+TEMPLATE: FlagKind[str] = FlagKind("URL", _read_template, str)

@@ -27,7 +27,7 @@ from fairlead.core.flag_kinds import (
     Json,
     one_of,
 )
-from fairlead.core.flags import Flag, Kind
+from fairlead.core.flags import Flag, FlagKind
 
 PULL_POLICIES = ("always", "if-not-present", "never")
 LOG_FORMATS = ("text", "json")
@@ -141,7 +141,7 @@ PROGRAMS = ("environmentd", "clusterd", "balancerd", "console")
 
 
 def _of_each(
-    programs: tuple[str, ...], option: str, kind: Kind[Any], default: object, usage: str
+    programs: tuple[str, ...], option: str, kind: FlagKind[Any], default: object, usage: str
 ) -> dict[str, Flag[Any]]:
     return {name: Flag(f"{name}-{option}", kind, default, usage.format(name)) for name in programs}
 

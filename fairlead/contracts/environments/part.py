@@ -7,25 +7,54 @@ from fairlead.contracts.environments.conversion import Converting
 from fairlead.contracts.environments.explain import PART
 from fairlead.contracts.environments.metrics import EnvironmentMetrics
 from fairlead.contracts.environments.settings import EnvironmentsOptions
+from fairlead.contracts.environments.shared_listener import SharedConverting, shared_with
 from fairlead.engine.part import Part, PartContext
+from fairlead.engine.shared_conversion import SharedConversion
 
 
 def part(context: PartContext, given: EnvironmentsOptions) -> Part:
-    client, log, metrics = context.client, context.log, context.metrics.of(EnvironmentMetrics)
+    log, metrics = context.log, context.metrics.of(EnvironmentMetrics)
     if given.conversion is None:
         return Part(
             name=PART,
             controllers=environments(context.caches, given.settings, metrics, log, lambda: False),
             leads=metrics.leads,
         )
-    converting = Converting(given.conversion, client, context.caches, metrics, log)
+    if (shared := shared_with(given.conversion, context)) is not None:
+        return _beside_others(given, shared, context, metrics)
+    converting = Converting(given.conversion, context, metrics)
+    stored = converting.stored
     return Part(
         name=PART,
         controllers=(
-            *environments(context.caches, given.settings, metrics, log, lambda: converting.is_mixed),
-            *converting.controllers,
+            *environments(context.caches, given.settings, metrics, log, lambda: stored.is_mixed),
+            converting.registration.controller,
         ),
         servers=(converting.server(),),
         before_leading=(converting.registration.register,),
+        leader_tasks=(stored.migrations.run,),
+        jobs=stored.migrations.jobs,
+        leads=metrics.leads,
+    )
+
+
+def _beside_others(
+    given: EnvironmentsOptions, shared: SharedConversion, context: PartContext, metrics: EnvironmentMetrics
+) -> Part:
+    """With the listener that converts for all parts; the kinds are there before the rounds of this part alone."""
+    if given.conversion is None:
+        raise TypeError("environments that nobody converts share no listener")
+    converting = SharedConverting(given.conversion, shared, context, metrics)
+    stored = converting.stored
+    return Part(
+        name=PART,
+        controllers=(
+            *environments(context.caches, given.settings, metrics, context.log, lambda: stored.is_mixed),
+            converting.registration.controller,
+        ),
+        shared_routes=(converting.routes(),),
+        before_rounds=(converting.registration.register,),
+        leader_tasks=(stored.migrations.run,),
+        jobs=stored.migrations.jobs,
         leads=metrics.leads,
     )

@@ -78,7 +78,7 @@ class FileEntries:
 
     @property
     def where(self) -> str:
-        return f"the folder {self._folder}"
+        return f"{LEAF} in the folder {self._folder}"
 
     def subscribe(self, _: Callable[[], None]) -> None:
         return

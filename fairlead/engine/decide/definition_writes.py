@@ -128,7 +128,16 @@ def _own_bundle(wish: DefinitionWish, live: Tree | None) -> bytes:
     if live is None or not is_webhook(live):
         return b"" if is_injected(live) else wish.bundle
     waits = owns(live, wish.owner.manager, *BUNDLE) and not owns(live, wish.owner.ca_manager, *BUNDLE)
-    return (authority_of(live) or b"") if waits else b""
+    if not waits:
+        return b""
+    # Who serves at another address shows another certificate, so the bundle goes with the address.
+    return (authority_of(live) or b"") if _has_our_address(wish, live) else wish.bundle
+
+
+def _has_our_address(wish: DefinitionWish, live: Tree) -> bool:
+    if wish.webhook is None:
+        return False
+    return same_conversion(wish.webhook.conversion(b""), live["spec"]["conversion"], lambda *_: True)
 
 
 def _lacks(wish: DefinitionWish, body: Tree, live: Tree) -> bool:

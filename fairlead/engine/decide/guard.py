@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 from enum import Enum
-from typing import TypeAlias
+from typing import Any, TypeAlias
 
 import msgspec
 from msgspec import Struct, structs
@@ -19,7 +19,7 @@ from fairlead import MINIMUM_COMPATIBLE, __version__
 from fairlead.core.act import Does, EventNote, Patch, PatchKind
 from fairlead.core.ask import Answers, Bad
 from fairlead.core.controller_version import CONTROLLER_VERSION, LEGACY_VERSION
-from fairlead.core.decision import Decision, Hold, Move
+from fairlead.core.decision import Decision, Hold, Move, Outcome
 from fairlead.core.domain import DOMAIN
 from fairlead.core.reason import Reason
 from fairlead.core.semantic_versions import SemanticVersion, parse
@@ -222,9 +222,40 @@ def _is_refused(subject: Subject) -> bool:
     )
 
 
-def stamping(stamp: Patch, tell: tuple[EventNote, ...] = ()) -> Decision:
-    """The stamp, and nothing else: what is decided next is bound to the version of the object that has it."""
+def stamping(stamp: Patch, outcome: Outcome, tell: tuple[EventNote, ...] = ()) -> Decision:
+    """The stamp, before anything else is done: what is decided next is bound to the version of the object that has it.
+
+    Where the only thing to be done is a change of the metadata of the same object, that goes into the same write.
+    """
+    if isinstance(outcome, Decision) and (change := _own_metadata(outcome, stamp)) is not None:
+        body = {"metadata": {**change.metadata, **_Change.of(stamp).metadata}}
+        shown = f"{stamp.change_to}, {change.does.value}"
+        stamp = structs.replace(stamp, body=msgspec.json.encode(body), change_to=shown)
+        tell = (*tell, *outcome.tell)
     return Decision(RULE, Move(Reason.STAMPING, (stamp,)), tell)
+
+
+class _Change(Struct, frozen=True):
+    """A change of metadata alone."""
+
+    metadata: dict[str, Any]
+    does: Does
+
+    @classmethod
+    def of(cls, patch: Patch) -> _Change:
+        return cls(msgspec.json.decode(patch.body)["metadata"], patch.does)
+
+
+def _own_metadata(decision: Decision, stamp: Patch) -> _Change | None:
+    """What the decision does, where that is one patch of the same object as it was seen, and not of its annotations."""
+    writes = decision.verdict.writes if isinstance(decision.verdict, Move) else ()
+    match (*writes, *decision.reports):
+        case (Patch(kind=PatchKind.MERGE, subresource="", sealed=(), tell=None) as patch,):
+            is_same = (patch.ref, patch.resource_version) == (stamp.ref, stamp.resource_version)
+            body = msgspec.json.decode(patch.body) if is_same else {}
+            if [*body] == ["metadata"] and "annotations" not in body["metadata"]:
+                return _Change.of(patch)
+    return None
 
 
 def _held(subject: Subject, reason: Reason, text: str, *tell: EventNote) -> Decision:

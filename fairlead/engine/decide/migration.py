@@ -9,7 +9,6 @@ it said at the beginning.
 from __future__ import annotations
 
 from collections.abc import Callable
-from enum import Enum
 from typing import Any, TypeAlias, TypeVar
 
 import msgspec
@@ -29,7 +28,7 @@ J = TypeVar("J", bound=Struct)
 PAGE_TIMEOUT_SECONDS = 60.0
 """For which an API server works on a page of objects; it may have to be converted."""
 MOST_TRIES = 5
-"""Times that an object, or the definition, is read and written again because somebody else wrote it in between."""
+"""Times that the definition is read and written again because somebody else wrote it in between."""
 
 
 class Plan(Struct, frozen=True):
@@ -62,7 +61,7 @@ def plan_of(definition: Tree, *, even_clean: bool = False) -> Plan | Clean | Cha
     if storage is None or not storage[1]:
         return Changed("its storage version is not served, so its objects cannot be written in it")
     if definition["metadata"].get("deletionTimestamp"):
-        return Changed("it is being deleted")
+        return Changed("it is being deleted, and goes when its last object has: see what their finalizers wait for")
     if stored == (storage[0],) and not even_clean:
         return Clean()
     names = spec["names"]
@@ -82,59 +81,10 @@ def mixes(stored: tuple[str, ...], storage: tuple[str, ...]) -> bool:
     return bool(stored) and stored != storage
 
 
-class Fate(Enum):
-    """What the answer to a write says of the object."""
-
-    STORED = "stored"
-    GONE = "gone"
-    READ_AGAIN = "read again"
-    FAILED = "failed"
-
-
-def fate_of(status: int, tries: int) -> Fate:
-    """After so many tries with this HTTP status as the last answer, 0 where there was none."""
-    match status:
-        case status if 0 < status < 400:
-            return Fate.STORED
-        case 404:
-            return Fate.GONE
-        case 409 if tries < MOST_TRIES:
-            return Fate.READ_AGAIN
-        case _:
-            return Fate.FAILED
-
-
-class Progress(Struct, frozen=True):
-    """What has become of the objects of one run."""
-
-    stored: int = 0
-    gone: int = 0
-    failed: int = 0
-    """In this run; the next one tries them again."""
-
-    def with_page(self, fates: list[Fate]) -> Progress:
-        """And of another page."""
-        return Progress(
-            self.stored + fates.count(Fate.STORED),
-            self.gone + fates.count(Fate.GONE),
-            self.failed + fates.count(Fate.FAILED),
-        )
-
-
 class Prune(Struct, frozen=True):
     """Merge patch of the definition's status, bound to the version that was read."""
 
     body: bytes
-
-
-class Incomplete(Struct, frozen=True):
-    """Some objects may be stored in another version still."""
-
-    text: str
-
-
-def incomplete(progress: Progress) -> Incomplete:
-    return Incomplete(f"{progress.failed} objects could not be written")
 
 
 def difference(plan: Plan, definition: Tree) -> str:
@@ -156,10 +106,8 @@ def difference(plan: Plan, definition: Tree) -> str:
     return ""
 
 
-def prune(plan: Plan, progress: Progress, definition: Tree) -> Prune | Clean | Changed | Incomplete:
-    """What to do at the end of a run, looking at the definition as it is then."""
-    if progress.failed:
-        return incomplete(progress)
+def prune(plan: Plan, definition: Tree) -> Prune | Clean | Changed:
+    """What to do when every object was written, looking at the definition as it is then."""
     if why := difference(plan, definition):
         return Changed(why)
     if stored_in(definition) == (plan.resource.version,):

@@ -25,12 +25,15 @@ ACCESS_REVIEWS = Resource(
     "authorization.k8s.io", "v1", "selfsubjectaccessreviews", "SelfSubjectAccessReview", namespaced=False
 )
 LOOK_AGAIN = timedelta(seconds=10)
+LOOK_AGAIN_LATEST = timedelta(minutes=5)
 EVENT = "RightMissing"
 UNIT = "rights"
 
 
 class RightSnapshot(Struct, frozen=True, kw_only=True):
     missed: Missed
+    since: datetime
+    """When it was missed there for the first time."""
     about: Ref
     """What Events are about."""
     home: str
@@ -81,7 +84,12 @@ def decide(seen: RightSnapshot, now: datetime) -> Decision | Need:
     text = sentence(seen.missed)
     note = EventNote(seen.about, warning=True, reason=EVENT, text=text)
     details = ((seen.missed.right.of, text),)
-    return Decision("await_right", Hold(Reason.RIGHT_MISSING, now + LOOK_AGAIN, details), tell=(note,))
+    return Decision("await_right", Hold(Reason.RIGHT_MISSING, look_again(seen, now), details), tell=(note,))
+
+
+def look_again(seen: RightSnapshot, now: datetime) -> datetime:
+    """Each wait is as long as all before it: 10, 10, 20, 40, 80, 160 seconds, and then five minutes each."""
+    return now + min(max(now - seen.since, LOOK_AGAIN), LOOK_AGAIN_LATEST)
 
 
 def is_granted(seen: RightSnapshot) -> bool:

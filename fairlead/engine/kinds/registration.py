@@ -10,7 +10,7 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Callable, Mapping
 from datetime import datetime, timedelta
-from typing import Any
+from typing import Any, Protocol
 
 import msgspec
 from msgspec import Struct, structs
@@ -20,7 +20,6 @@ from fairlead.core.act import AnyWrite, Apply, Does, EventNote, Patch
 from fairlead.core.ask import Answers, Good
 from fairlead.core.decision import Decide, Decision, Hold
 from fairlead.core.reason import Reason
-from fairlead.engine.certificates.authority import Publication
 from fairlead.engine.controller import BackOff, Controller, LogRecord, RolloutKey, Wake
 from fairlead.engine.decide.definition_rounds import (
     DefinitionSnapshot,
@@ -84,6 +83,25 @@ class Owned(Struct, frozen=True, kw_only=True):
     """What replicas that wait in vain are told about."""
 
 
+class Bundles(Protocol):
+    """Which authorities definitions are to trust."""
+
+    def wanted(self) -> bytes:
+        """PEM of them."""
+
+    def is_enough(self, wanted: bytes, held: bytes) -> bool:
+        """Whether a bundle holds what is wanted, so that there is nothing to write."""
+
+    def next_change(self) -> float | None:
+        """Seconds until another bundle is wanted only because time has passed."""
+
+    def saw(self, name: str, held: bytes | None) -> None:
+        """The definition of this name has this bundle; None: it names no webhook of ours."""
+
+    def subscribe(self, handler: Callable[[], None]) -> None:
+        """Called when other authorities are wanted than before."""
+
+
 class Live(Struct, frozen=True):
     """A definition as a watch shows it."""
 
@@ -115,7 +133,7 @@ class Registration:
         caches: Caches,
         definitions: tuple[Tree, ...],
         webhook: Webhook | None,
-        publication: Publication,
+        publication: Bundles,
         log: FilteringBoundLogger,
         *,
         manager: str,

@@ -11,7 +11,7 @@ from fairlead.contracts.environments.decide import convert, identity
 from fairlead.engine.decide import guard
 from kubeloop import request
 from kubeloop.objects.meta import Ref
-from kubeloop.request import MERGE_PATCH, Request, place_of
+from kubeloop.request import APPLY, MERGE_PATCH, Request, place_of
 from kubesim.faults import Fault
 from kubesim.store.versions import Tree
 from tests.chaos.environments.facts import IMAGES
@@ -121,7 +121,7 @@ def test_without_the_look_at_generations_an_edit_is_called_applied(monkeypatch: 
 
 def is_migration(sent: Request) -> bool:
     place = place_of(sent.path)
-    return (sent.method, place.plural, place.subresource) == ("PUT", "materializes", "")
+    return (sent.content_type, place.plural, place.subresource) == (APPLY, "materializes", "")
 
 
 def edited_after_the_first_round() -> str:

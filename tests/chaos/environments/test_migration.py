@@ -9,6 +9,7 @@ import pytest
 
 from fairlead.contracts.environments.install.definitions import materializes
 from fairlead.contracts.environments.kinds import FINALIZER
+from fairlead.engine.decide.storage_migration.names import migration_name
 from kubeloop import request
 from kubeloop.objects.meta import Ref
 from kubesim.store.versions import Tree
@@ -24,6 +25,7 @@ LEGACY = {
     "promoting": (OTHER, ONE, "Promoting"),
 }
 """Environments of an operator that knew v1alpha1 alone: what is requested, what was completed, and the reason."""
+JOURNAL = f"configmaps/{migration_name(DEFINITION)}"
 IDS = {name: f"12345678-1234-1234-1234-00000000000{number}" for number, name in enumerate(LEGACY)}
 
 
@@ -97,8 +99,8 @@ def is_migrated(world: EnvironmentWorld) -> bool:
 
 
 def matters(what: str) -> bool:
-    """The definitions, and objects that are written as they are."""
-    return "customresourcedefinitions" in what or what.startswith("update materializes/")
+    """The definitions, objects that are written as they are, and the journal."""
+    return "customresourcedefinitions" in what or what.startswith("apply materializes/") or JOURNAL in what
 
 
 def migrate_with(number: int, before: bool, struck: list[str], *, webhook_after: float = 0.0) -> EnvironmentWorld:
@@ -151,5 +153,6 @@ def test_a_crash_at_any_step_of_the_migration_is_made_up_for(before: bool) -> No
         number += 1
         migrate_with(number, before, struck)
 
-    assert sum("update materializes/" in each for each in struck) >= len(LEGACY), struck
+    assert sum("apply materializes/" in each for each in struck) >= len(LEGACY), struck
+    assert sum(JOURNAL in each for each in struck) > 2, struck
     assert any("status of customresourcedefinitions" in each for each in struck), struck

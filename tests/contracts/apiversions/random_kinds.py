@@ -8,7 +8,7 @@ from typing import Any
 from hypothesis import strategies as st
 from msgspec import Struct
 
-from fairlead.contracts.apiversions.decide.convert import Kind
+from fairlead.contracts.apiversions.decide.convert import KindConversion
 from fairlead.contracts.apiversions.decide.rule_sets import RulesRejected, kind_of, read_rules
 from tests.contracts.apiversions.decide.widgets import BOOLEAN, INTEGER, NAME, TEXT, definition, listed, made_of
 
@@ -24,7 +24,7 @@ SCALARS: st.SearchStrategy[Any] = st.sampled_from(
 class World(Struct, frozen=True, eq=False):
     definition: dict[str, Any]
     rules: dict[str, Any]
-    kind: Kind
+    kind: KindConversion
 
 
 def fields(inner: st.SearchStrategy[Any], least: int = 0) -> st.SearchStrategy[Any]:

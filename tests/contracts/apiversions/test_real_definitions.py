@@ -13,7 +13,7 @@ from hypothesis import settings
 from msgspec.structs import replace
 
 from fairlead.contracts.apiversions import self_test
-from fairlead.contracts.apiversions.decide.convert import Kind, convert
+from fairlead.contracts.apiversions.decide.convert import KindConversion, convert
 from fairlead.contracts.apiversions.decide.plain_rules import plain_rules
 from fairlead.contracts.apiversions.decide.round_trip import failures
 from fairlead.contracts.apiversions.decide.rule_sets import kind_of, read_rules, schemas_of
@@ -26,7 +26,7 @@ SOAKS = settings().max_examples >= 1000
 TRIES, SECONDS = (10_000, inf) if SOAKS else (3, self_test.MOST_SECONDS)
 
 
-def ours(file: str, definitions: dict[str, Any]) -> list[Kind]:
+def ours(file: str, definitions: dict[str, Any]) -> list[KindConversion]:
     """The kinds of an example, with its rules."""
     sets = [read_rules(each) for each in yaml.safe_load_all((RULES / file).read_text())]
     return [kind_of(each, definitions[each.crd]) for each in sets]

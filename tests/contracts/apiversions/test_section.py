@@ -70,6 +70,13 @@ def test_both_names_of_a_setting_say_the_same() -> None:
         (("--webhooks", "--enable-webhook=false"), "exclude each other"),
         (("--cert-validity=1h",), "--cert-rotate-before is 24h0m0s, longer than --cert-validity (1h0m0s)"),
         (("--ca-cert-rotate-before=90000h",), "longer than --ca-cert-validity"),
+        (("--cert-rotate-before=8760h",), "longer than --cert-validity (8760h0m0s) less a minute: set it to less"),
+        (("--cert-rotate-before=8759h59m30s",), "longer than --cert-validity"),
+        (("--ca-cert-rotate-before=87600h",), "longer than --ca-cert-validity"),
+        (
+            ("--ca-cert-validity=12h", "--ca-cert-rotate-before=1h"),
+            "--cert-rotate-before is 24h0m0s, longer than --ca-cert-validity (12h0m0s)",
+        ),
         (("--convert-timeout=30s",), "API servers wait 30s"),
         (("--max-concurrent-conversions=0",), "set it to 1 or more"),
         (("--webhook-cert-source=secret",), "--webhook-secret is missing"),

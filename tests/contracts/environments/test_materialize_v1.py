@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 from hypothesis import given
 
-from fairlead.contracts.apiversions.decide.convert import Kind, convert
+from fairlead.contracts.apiversions.decide.convert import KindConversion, convert
 from fairlead.contracts.apiversions.decide.rule_sets import kind_of
 from fairlead.contracts.apiversions.rule_files import code_of, rules_in
 from fairlead.contracts.apiversions.strategies import objects, parts
@@ -31,7 +31,7 @@ def upstream_definition() -> Tree:
     return {**made, "spec": {**made["spec"], "versions": stored}}
 
 
-def a_kind() -> Kind:
+def a_kind() -> KindConversion:
     (rules,) = rules_in(NAME)
     return kind_of(rules, upstream_definition(), code_of(rules))
 

@@ -88,6 +88,20 @@ def test_an_apply_between_them_does_not_take_the_bundle_away() -> None:
     assert at(body(next_step(WISH, tree)), "spec", "conversion", "webhook", "clientConfig")["caBundle"]
 
 
+def test_another_address_of_ours_comes_with_the_bundle_of_whoever_serves_there() -> None:
+    other = structs.replace(HOOK, name="own", port=8001)
+    before = live(other.conversion(b"another"), owned("we", {**CONVERSION, **_both()}))
+
+    applied = body(next_step(WISH, before))
+
+    assert applied["spec"]["conversion"] == HOOK.conversion(BUNDLE)
+
+
+def _both() -> Tree:
+    """The address and the bundle, of one manager."""
+    return {"f:webhook": {"f:clientConfig": {**ADDRESS, "f:caBundle": {}}}}
+
+
 def test_another_bundle_is_written_by_its_manager_alone() -> None:
     step = next_step(structs.replace(WISH, bundle=b"next", enough=frozenset()), SETTLED)
 

@@ -3,15 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from typing import Any
 
 import msgspec
 import pytest
 from msgspec import structs
 
-from fairlead.core.act import Does
+from fairlead.core.act import AnyWrite, Does, Patch, PatchKind
 from fairlead.core.ask import Answers, Bad, Good
 from fairlead.core.controller_version import CONTROLLER_VERSION, LEGACY_VERSION
-from fairlead.core.decision import Hold
+from fairlead.core.decision import Decision, Hold, Move
+from fairlead.core.reason import Reason
 from fairlead.engine.decide.guard import (
     UNKNOWN,
     Adopt,
@@ -20,6 +22,7 @@ from fairlead.engine.decide.guard import (
     OnNewer,
     Subject,
     VersionPolicy,
+    stamping,
     standing,
 )
 from kubeloop.objects.meta import Ref, Resource
@@ -169,6 +172,52 @@ def test_stamp_is_bound_to_what_was_seen() -> None:
     assert isinstance(found, Handled)
     assert found.stamp is not None
     assert (found.stamp.does, found.stamp.resource_version, found.stamp.ref.uid) == (Does.STAMP_VERSION, "7", "u-1")
+
+
+def a_patch(body: object, **more: Any) -> Patch:
+    given: dict[str, Any] = {"ref": Ref(THINGS, "n", "one", "u-1"), "resource_version": "7", **more}
+    return Patch(does=Does.ADD_FINALIZER, kind=PatchKind.MERGE, body=msgspec.json.encode(body), **given)
+
+
+def first_write(*writes: AnyWrite) -> Patch:
+    found = standing(a_subject(), POLICY)
+    assert isinstance(found, Handled)
+    assert found.stamp is not None
+    decision = stamping(found.stamp, Decision("rule", Move(Reason.APPLYING, writes)))
+    assert isinstance(decision.verdict, Move)
+    (write,) = decision.verdict.writes
+    assert isinstance(write, Patch)
+    assert (write.does, write.resource_version, write.ref.uid) == (Does.STAMP_VERSION, "7", "u-1")
+    return write
+
+
+def test_a_finalizer_comes_in_one_write_with_the_stamp() -> None:
+    write = first_write(a_patch({"metadata": {"finalizers": ["ours"]}}))
+
+    assert msgspec.json.decode(write.body)["metadata"] == {
+        "finalizers": ["ours"],
+        "annotations": {CONTROLLER_VERSION: "1.3.1"},
+    }
+    refused = structs.replace(a_subject(), answers=Answers({write: Bad("refused", "no", 403)}))
+    assert stamped(standing(refused, POLICY)) == ""
+
+
+FINALIZER = {"metadata": {"finalizers": ["ours"]}}
+OTHER_WRITES: dict[str, tuple[Patch, ...]] = {
+    "of another object": (a_patch(FINALIZER, ref=Ref(THINGS, "n", "two", "u-2")),),
+    "on another version": (a_patch(FINALIZER, resource_version="8"),),
+    "of the status": (a_patch(FINALIZER, subresource="status"),),
+    "of the spec": (a_patch({**FINALIZER, "spec": {}}),),
+    "of annotations": (a_patch({"metadata": {"annotations": {"a": "b"}}}),),
+    "several": (a_patch(FINALIZER), a_patch(FINALIZER)),
+}
+
+
+@pytest.mark.parametrize("writes", OTHER_WRITES.values(), ids=OTHER_WRITES)
+def test_everything_else_comes_after_the_stamp(writes: tuple[Patch, ...]) -> None:
+    assert msgspec.json.decode(first_write(*writes).body) == {
+        "metadata": {"annotations": {CONTROLLER_VERSION: "1.3.1"}}
+    }
 
 
 def test_stamp_that_was_refused_stops_nothing() -> None:

@@ -1,4 +1,4 @@
-"""What is migrated, what an answer means, and when the other versions may be forgotten."""
+"""What is migrated, and when the other versions may be forgotten."""
 
 from __future__ import annotations
 
@@ -9,16 +9,11 @@ import msgspec
 import pytest
 
 from fairlead.engine.decide.migration import (
-    MOST_TRIES,
     Changed,
     Clean,
-    Fate,
-    Incomplete,
     Plan,
-    Progress,
     Prune,
     Tree,
-    fate_of,
     plan_of,
     prune,
 )
@@ -79,25 +74,8 @@ def test_nothing_is_migrated_while_the_definition_is_being_deleted() -> None:
     assert isinstance(plan_of(a_definition("v1", deletionTimestamp="2030-01-01T00:00:00Z")), Changed)
 
 
-@pytest.mark.parametrize(
-    ("status", "tries", "fate"),
-    [
-        (200, 1, Fate.STORED),
-        (404, 1, Fate.GONE),
-        (409, 1, Fate.READ_AGAIN),
-        (409, MOST_TRIES - 1, Fate.READ_AGAIN),
-        (409, MOST_TRIES, Fate.FAILED),
-        (403, 1, Fate.FAILED),
-        (422, 1, Fate.FAILED),
-        (500, 1, Fate.FAILED),
-    ],
-)
-def test_an_answer_says_what_became_of_an_object(status: int, tries: int, fate: Fate) -> None:
-    assert fate_of(status, tries) is fate
-
-
 def test_the_other_versions_are_forgotten_when_all_objects_were_written() -> None:
-    found = prune(a_plan(), Progress(stored=3, gone=1), a_definition("v1", "v2"))
+    found = prune(a_plan(), a_definition("v1", "v2"))
 
     assert isinstance(found, Prune)
     assert msgspec.json.decode(found.body) == {
@@ -106,12 +84,8 @@ def test_the_other_versions_are_forgotten_when_all_objects_were_written() -> Non
     }
 
 
-def test_nothing_is_forgotten_while_an_object_has_failed() -> None:
-    assert isinstance(prune(a_plan(), Progress(stored=3, failed=1), a_definition("v1", "v2")), Incomplete)
-
-
 def test_somebody_else_may_have_finished_it() -> None:
-    assert prune(a_plan(), Progress(stored=3), a_definition("v2")) == Clean()
+    assert prune(a_plan(), a_definition("v2")) == Clean()
 
 
 def _add_version(tree: Tree) -> None:
@@ -137,11 +111,11 @@ def test_nothing_is_forgotten_when_the_definition_has_changed(edit: Callable[[Tr
     definition = a_definition("v1", "v2")
     edit(definition)
 
-    assert isinstance(prune(a_plan(), Progress(stored=3), definition), Changed)
+    assert isinstance(prune(a_plan(), definition), Changed)
 
 
 def test_an_exchanged_bundle_does_not_spoil_a_migration() -> None:
     definition = a_definition("v1", "v2", generation=9)
     definition["spec"]["conversion"] = {"strategy": "Webhook"}
 
-    assert isinstance(prune(a_plan(), Progress(stored=3), definition), Prune)
+    assert isinstance(prune(a_plan(), definition), Prune)

@@ -12,10 +12,12 @@ from msgspec import structs
 from fairlead.core.act import Apply, Patch
 from fairlead.core.ask import Answer, Answers, Ask, Bad, Good, Listing, Need, Question
 from fairlead.core.decision import Hold
+from fairlead.core.reason import Reason
 from fairlead.engine.decide.job import JobSnapshot, Turn
 from fairlead.engine.decide.migration import Plan
 from fairlead.engine.decide.storage_migration.journal import (
     LONGEST_CAUSE,
+    MOST_CONTESTED,
     MOST_FAILURES,
     MOST_ROUNDS,
     Counts,
@@ -175,6 +177,66 @@ def test_after_a_whole_walk_a_lower_version_is_proof_too() -> None:
     assert play.names == []
 
 
+@pytest.mark.parametrize(("contested", "names"), [((), []), (("ns/b",), ["b"])], ids=["answered", "conflict"])
+def test_a_conflict_that_nobody_has_caused_is_no_proof(contested: tuple[str, ...], names: list[str]) -> None:
+    """Somebody else's admission may say that there is a conflict and refuse the write every time."""
+    conflict = Bad("conflict", "not now", 409)
+    play = Play(a_definition(), {"": a_page(("a", "99"), ("b", "99"))}, {"b": conflict})
+
+    after = play.step(a_journal(Phase.VERIFY, is_walked=True, contested=contested))
+
+    assert play.names == names
+    assert after.phase is (Phase.REWRITE if names else Phase.PRUNE)
+    assert not after.contested or not names
+
+
+def test_conflicts_of_a_walk_are_remembered_and_where_there_are_too_many_all_is_proven() -> None:
+    conflict = Bad("conflict", "written", 409)
+    play = Play(a_definition(), {"": a_page(("a", "1"), ("b", "2"))}, {"a": conflict, "b": written("101")})
+    many = tuple(f"ns/x-{number}" for number in range(MOST_CONTESTED))
+
+    after = play.step(a_journal(Phase.REWRITE))
+    full = play.step(a_journal(Phase.REWRITE, contested=many))
+
+    assert (after.contested, after.is_walked) == (("ns/a",), True)
+    assert (len(full.contested), full.is_walked) == (MOST_CONTESTED + 1, False)
+
+
+def test_who_cannot_wait_writes_first_and_once_more_behind_the_checkpoint() -> None:
+    """Check → Refs → Choose → Rewrite → Settle → Checkpoint → Verify → Prune."""
+    view = structs.replace(VIEW, early=True, built_in=False)
+    late = NOW + timedelta(seconds=10)
+    play = Play(a_definition(), {"": a_page(("a", "1"), ("b", "250"))}, {"a": written("201"), "b": written("251")})
+
+    phases, journal, now = [], play.step(None, view), NOW
+    while journal.phase is not Phase.PRUNE:
+        phases.append(journal.phase)
+        now = late if journal.phase is Phase.SETTLE else now
+        journal = play.step(journal, view, now)
+
+    assert phases == [Phase.REFS, Phase.CHOOSE, Phase.REWRITE, Phase.SETTLE, Phase.CHECKPOINT, Phase.VERIFY]
+    assert play.names == ["a", "b", "a"]
+    assert journal.rewritten.done == 2
+
+
+def test_the_clusters_own_migration_is_asked_for_by_whoever_wants_it() -> None:
+    play = Play(a_definition(), {})
+
+    after = play.step(a_journal(Phase.CHOOSE), structs.replace(VIEW, built_in=False))
+
+    assert (after.phase, play.asked) == (Phase.REWRITE, [])
+
+
+def test_it_settles_for_no_longer_than_it_takes_whatever_the_clock_says() -> None:
+    settling = timedelta(seconds=VIEW.settle_seconds)
+    journal = a_journal(Phase.SETTLE, settled=NOW + settling)
+
+    for now in (NOW, NOW - timedelta(days=1)):
+        turn = Play(a_definition(), {}).turn(journal, now=now)
+        assert turn.decision.verdict == Hold(Reason.STORAGE_SETTLING, now + settling)
+    assert Play(a_definition(), {}).step(journal, now=NOW + settling).phase is Phase.CHECKPOINT
+
+
 def test_it_is_given_up_when_others_are_always_faster() -> None:
     play = Play(a_definition(), {"": a_page(("a", "1"))}, {"a": Bad("conflict", "written", 409)})
 
@@ -255,3 +317,34 @@ def test_managed_fields_that_somebody_wrote_meanwhile_are_looked_at_again() -> N
 
     assert (again.phase, again.rounds) == (Phase.REFS, 1)
     assert last.phase is Phase.CHOOSE
+
+
+LISTED = {"": a_page(("a", "1"))}
+
+
+@pytest.mark.parametrize(
+    ("phase", "pages", "definition", "told"),
+    [
+        (Phase.REWRITE, {"": Bad("absent", "no page", 404)}, Bad("absent", "gone", 404), "it was deleted meanwhile"),
+        (Phase.REWRITE, {"": Bad("absent", "no page", 404)}, a_definition(uid="v"), "it was deleted and made again"),
+        (Phase.VERIFY, {"": Bad("failed", "busy", 500)}, a_definition(uid="v"), "it was deleted and made again"),
+        (Phase.CHECKPOINT, {"": Bad("absent", "no page", 404)}, Bad("absent", "gone", 404), "it was deleted meanwhile"),
+        (Phase.PRUNE, LISTED, Bad("absent", "gone", 404), "it was deleted meanwhile"),
+    ],
+    ids=["gone", "another one", "another one, and a server that fails", "gone at a checkpoint", "gone at the end"],
+)  # fmt: skip
+def test_a_run_whose_definition_was_deleted_meanwhile_is_a_conflict(
+    phase: Phase, pages: dict[str, Answer], definition: Answer, told: str
+) -> None:
+    """apiversions section 5.2: the world changed, and nothing has failed."""
+    after = Play(definition, pages).step(a_journal(phase))
+
+    assert after.phase is Phase.CONFLICT
+    assert after.problem.startswith(told)
+
+
+@pytest.mark.parametrize("definition", [a_definition(), Bad("timeout", "no answer")], ids=["there", "nobody can say"])
+def test_objects_that_cannot_be_listed_stop_a_run_that_has_its_definition(definition: Answer) -> None:
+    after = Play(definition, {"": Bad("absent", "no page", 404)}).step(a_journal(Phase.REWRITE))
+
+    assert (after.phase, after.problem) == (Phase.REWRITE, "the objects cannot be listed: no page")

@@ -13,7 +13,7 @@ from fairlead.contracts.apiversions.commands import codes, options
 from fairlead.contracts.apiversions.commands.live_definition import NoDefinition, definition_of, journal_namespace
 from fairlead.contracts.apiversions.commands.rule_sources import rule_sets
 from fairlead.contracts.apiversions.commands.said import complain, show
-from fairlead.contracts.apiversions.decide.convert import Kind
+from fairlead.contracts.apiversions.decide.convert import KindConversion
 from fairlead.contracts.apiversions.decide.payload_look import LookFailed, told
 from fairlead.contracts.apiversions.decide.rule_sets import RuleSet, RulesRejected, kind_of
 from fairlead.contracts.apiversions.decide.trees import Tree
@@ -97,7 +97,7 @@ def _rules(given: argparse.Namespace) -> RuleSet:
     return found[given.crd]
 
 
-def _kind(rules: RuleSet, definition: Tree) -> Kind:
+def _kind(rules: RuleSet, definition: Tree) -> KindConversion:
     """Raises RulesRejected, also for rules that lose something or leave a version out."""
     kind = kind_of(rules, definition, code_of(rules))
     missing = [str(each["name"]) for each in definition["spec"]["versions"] if each["name"] not in kind.versions]
@@ -130,7 +130,7 @@ async def _refuse_other_maps(client: Client, home: str, crd: str) -> None:
         )
 
 
-async def _refuse_payloads(client: Client, definition: Tree, kind: Kind, *, yes: bool) -> None:
+async def _refuse_payloads(client: Client, definition: Tree, kind: KindConversion, *, yes: bool) -> None:
     if yes or is_attached(definition):
         return
     look = await look_at_all(client, definition, kind)

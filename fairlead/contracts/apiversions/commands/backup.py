@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import asyncio
 import sys
 from pathlib import Path
 
@@ -13,6 +14,7 @@ from fairlead.contracts.apiversions.commands.no_namespaces import refuse_namespa
 from fairlead.contracts.apiversions.commands.said import complain, show
 from fairlead.contracts.apiversions.decide.offline.backup_format import BadBackup, Manifest
 from fairlead.contracts.apiversions.dependents import search
+from fairlead.contracts.apiversions.live_objects import paced
 from fairlead.core.amounts import counted
 from fairlead.engine.command import Invocation, Precondition, Subcommand
 from fairlead.engine.progress import Reporter, Tally
@@ -32,18 +34,13 @@ async def _run(called: Invocation) -> int:
     refuse_namespaces(called, "a backup")
     reporter = Reporter(given.progress, sys.stderr)
     try:
-        definition = await definition_of(called.client, given.crd)
-        through = await search(called.client, given.dependents, given.page_size)
-        backer = Backer(
-            called.client,
-            definition,
-            given.out,
-            page=given.page_size,
-            told=lambda phase, done: reporter.show(Tally(subject=given.crd, phase=phase, done=done)),
-        )
-        manifest = await backer.take(through)
+        async with asyncio.timeout(given.timeout):
+            manifest = await _taken(called, reporter)
     except BadBackup as error:
         raise Precondition(str(error)) from None
+    except TimeoutError:
+        complain(f"{given.crd} was not kept within --timeout; nothing is left of {given.out}")
+        return codes.ERROR
     except OSError as error:
         why = (error.strerror or str(error)).lower()
         complain(f"{given.out} cannot be written ({why}); nothing is left of it")
@@ -52,6 +49,18 @@ async def _run(called: Invocation) -> int:
         reporter.close()
     show(_result(manifest, given.out), given.output, _text(manifest, given.out))
     return codes.DONE
+
+
+async def _taken(called: Invocation, reporter: Reporter) -> Manifest:
+    given = called.arguments
+    client = paced(called.client, given.qps, given.burst)
+    definition = await definition_of(client, given.crd)
+    through = await search(client, given.dependents, given.page_size)
+
+    def told(phase: str, done: int) -> None:
+        reporter.show(Tally(subject=given.crd, phase=phase, done=done))
+
+    return await Backer(client, definition, given.out, page=given.page_size, told=told).take(through)
 
 
 def _result(manifest: Manifest, place: Path) -> dict[str, object]:

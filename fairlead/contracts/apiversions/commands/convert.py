@@ -17,7 +17,7 @@ from fairlead.contracts.apiversions.commands.rule_sources import (
     rule_sets,
     rules_of,
 )
-from fairlead.contracts.apiversions.decide.convert import Kind
+from fairlead.contracts.apiversions.decide.convert import KindConversion
 from fairlead.contracts.apiversions.manifests.conversions import Found, Outcome, Wish, converted
 from fairlead.contracts.apiversions.manifests.files import EXTENSIONS, files_in, text_of, write_whole
 from fairlead.core.amounts import counted
@@ -81,7 +81,7 @@ async def _run(called: Invocation) -> int:
     return codes.OBJECTS_FAILED if failed else codes.DONE
 
 
-async def _kinds(found: dict[str, Any], called: Invocation) -> dict[tuple[str, str], Kind]:
+async def _kinds(found: dict[str, Any], called: Invocation) -> dict[tuple[str, str], KindConversion]:
     given = called.arguments
     sets = rule_sets(given.rules)
     if missing := next((each for each in sets if each not in found), ""):
@@ -126,7 +126,7 @@ def _text(path: Path | None) -> str:
 
 
 def _converted(
-    path: Path | None, text: str, kinds: dict[tuple[str, str], Kind], given: argparse.Namespace
+    path: Path | None, text: str, kinds: dict[tuple[str, str], KindConversion], given: argparse.Namespace
 ) -> Converted:
     def beside(name: str) -> list[object]:
         try:

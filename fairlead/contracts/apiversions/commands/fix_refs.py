@@ -13,7 +13,7 @@ from fairlead.contracts.apiversions.commands.live_definition import NoDefinition
 from fairlead.contracts.apiversions.commands.said import complain, show
 from fairlead.contracts.apiversions.commands.version_step import add_rules
 from fairlead.contracts.apiversions.converters import kind_by, rules_for
-from fairlead.contracts.apiversions.decide.convert import Kind
+from fairlead.contracts.apiversions.decide.convert import KindConversion
 from fairlead.contracts.apiversions.decide.crd_versions import (
     NoSuchVersion,
     name_of,
@@ -99,7 +99,7 @@ def _going(definition: Tree, named: list[str], hub: str) -> frozenset[str]:
 
 
 async def _fixed(
-    called: Invocation, definition: Tree, going: frozenset[str], hub: str, kind: Kind | None
+    called: Invocation, definition: Tree, going: frozenset[str], hub: str, kind: KindConversion | None
 ) -> FixJournal:
     given, storage = called.arguments, storage_version(definition)
     looking = await search(called.client, given.dependents, given.page_size)

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+
 from msgspec import Struct
 
 from fairlead.contracts.apiversions.decide.trees import Tree
@@ -15,6 +17,8 @@ from kubeloop.errors import KubeError, NotFound
 from kubeloop.objects.meta import Ref
 
 MOST_NAMED = 8
+_NAME = re.compile(r"[a-z0-9]([-a-z0-9.]*[a-z0-9])?")
+"""Any other text could be the path of something else: servers take a quoted slash for one."""
 
 
 class _Meta(Struct):
@@ -31,13 +35,20 @@ class NoDefinition(KubeError):
 
 async def definition_of(client: Client, name: str) -> Tree:
     """Raises NoDefinition, and errors of the cluster."""
+    body = await _read(client, name) if _NAME.fullmatch(name) else None
+    if body is not None:
+        return definition_in(body, f"CRD {name}")
+    listed = await client.list(DEFINITIONS, _Named, metadata_only=True)
+    names = sorted(each.metadata.name for each in listed.items)
+    shown = name or "without a name"
+    raise NoDefinition(f"there is no CRD {shown}: {_known(name, names)}")
+
+
+async def _read(client: Client, name: str) -> bytes | None:
     try:
-        answer = await client.call(request.get(Ref(DEFINITIONS, "", name)))
+        return (await client.call(request.get(Ref(DEFINITIONS, "", name)))).body
     except NotFound:
-        listed = await client.list(DEFINITIONS, _Named, metadata_only=True)
-        names = sorted(each.metadata.name for each in listed.items)
-        raise NoDefinition(f"there is no CRD {name}: {_known(name, names)}") from None
-    return definition_in(answer.body, f"CRD {name}")
+        return None
 
 
 def journal_namespace(definition: Tree, given: str) -> str:

@@ -15,9 +15,10 @@ from fairlead.contracts.apiversions.commands.live_definition import NoDefinition
 from fairlead.contracts.apiversions.commands.said import complain, show
 from fairlead.contracts.apiversions.decide.trees import Tree
 from fairlead.contracts.apiversions.decide.unconverted_writes import unconverted
-from fairlead.contracts.apiversions.kinds import CRD_OWNER, HOME, JOURNAL_LABELS, migration_name
+from fairlead.contracts.apiversions.kinds import CRD_OWNER, HOME
 from fairlead.engine.command import Invocation, Precondition, Subcommand
 from fairlead.engine.decide.storage_migration.journal import Failure, Phase, StorageJournal, StorageView
+from fairlead.engine.decide.storage_migration.names import JOURNAL_LABELS, journal_entry, migration_name
 from fairlead.engine.decide.storage_migration.steps import decide_of
 from fairlead.engine.job_run import CommandJob, JobStopped, run_job
 from fairlead.engine.progress import Tally
@@ -27,9 +28,6 @@ from kubeloop.config_map_records import ConfigMapRecords
 from kubeloop.election import Election
 from kubeloop.objects.core import LEASES
 from kubeloop.objects.meta import Ref
-
-JOURNAL = "journal"
-"""The entry of the ConfigMap."""
 
 
 class Migrated(Struct, frozen=True, rename="camel", kw_only=True, omit_defaults=True):
@@ -80,7 +78,8 @@ async def _one(called: Invocation, name: str) -> tuple[int, Migrated | None]:
     except NoDefinition as error:
         return complain(str(error)), None
     if given.via_status and not _has_status(definition):
-        raise Precondition(f"the storage version of {name} has no status subresource: leave out --via-status")
+        without = f"the storage version of {name} has no status subresource: leave out --via-status"
+        return complain(without, codes.PRECONDITION), None
     try:
         async with asyncio.timeout(given.timeout):
             journal = await _migrated(called, definition)
@@ -88,12 +87,17 @@ async def _one(called: Invocation, name: str) -> tuple[int, Migrated | None]:
         late = f"{name} was not done within --timeout; run the command again and it goes on where it was"
         return complain(late, codes.RESUMABLE), None
     except asyncio.CancelledError:
+        if given.dry_run:  # nothing was begun
+            raise
         cut = f"interrupted; run `fairlead api migrate {name}` again and it goes on where it was"
         return complain(cut, codes.RESUMABLE), None
     except (JobStopped, LostLease) as error:
-        return complain(f"{name}: {error}"), None
+        return complain(f"{name}: {error}; run the command again and it goes on where it was"), None
+    except Precondition as error:  # of one CRD; the others are migrated
+        return complain(str(error), codes.PRECONDITION), None
     if journal.phase is Phase.CHECK:
-        return complain(journal.problem, codes.PRECONDITION), None
+        about = "" if name in journal.problem else f"{name}: "
+        return complain(f"{about}{journal.problem}", codes.PRECONDITION), None
     return _code(journal), _result(journal)
 
 
@@ -126,7 +130,7 @@ async def _walked(called: Invocation, name: str, namespace: str, election: Elect
     )
     job = CommandJob(
         name="migrate",
-        record=f"{migration_name(name)}/{JOURNAL}",
+        record=journal_entry(name),
         journal=StorageJournal,
         decide=decide_of(unconverted),
         world=view,
@@ -213,7 +217,7 @@ def _text(result: Migrated) -> list[str]:
         case "Incomplete":
             lines = [f"{result.crd}: {result.message}; storedVersions stays {done}"]
         case phase:
-            lines = [f"{result.crd}: stopped at {phase}: {result.message}"]
+            lines = [f"{result.crd}: stopped at {phase}: {result.message}; run the command again and it goes on"]
     lines += [f"  {each.object}: {each.cause}" for each in result.failures]
     return lines + (["  and more, which are not named"] if result.truncated else [])
 

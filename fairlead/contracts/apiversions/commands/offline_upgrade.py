@@ -22,7 +22,6 @@ from fairlead.contracts.apiversions.decide.offline.rehearsing import RehearsalJo
 from fairlead.contracts.apiversions.decide.offline.upgrade_journal import FINAL, End, Phase, UpgradeJournal
 from fairlead.contracts.apiversions.decide.trees import Tree
 from fairlead.contracts.apiversions.dependents import search
-from fairlead.contracts.apiversions.kinds import JOURNAL_LABELS, migration_name
 from fairlead.contracts.apiversions.offline_upgrade import Upgrade, carried_on
 from fairlead.contracts.apiversions.upgrade_plans import (
     UpgradePlan,
@@ -38,6 +37,7 @@ from fairlead.contracts.apiversions.upgrade_plans import (
 from fairlead.contracts.apiversions.upgrade_records import JOURNAL, Summary, told
 from fairlead.core.amounts import counted
 from fairlead.engine.command import Invocation, Precondition, Subcommand, Usage
+from fairlead.engine.decide.storage_migration.names import JOURNAL_LABELS, migration_name
 from fairlead.engine.job_run import CommandJob, JobStopped, run_job
 from fairlead.engine.progress import Tally
 from fairlead.engine.run_lease import LostLease, exclusively
@@ -91,7 +91,7 @@ async def _run(called: Invocation) -> int:
     except (TimeoutError, asyncio.CancelledError):
         return begun.interrupted()
     except (JobStopped, LostLease) as error:
-        complain(f"{given.crd}: {error}")
+        complain(f"{given.crd}: {error}; {begun.way_on}")
         return codes.ERROR
     except OSError as error:
         complain(f"the backup cannot be written ({(error.strerror or str(error)).lower()}); {begun.way_on}")
@@ -167,7 +167,10 @@ class _Begun:
         """What a person can do after a run that was cut off."""
         if self._place is None:
             return "nothing was changed in the cluster"
-        command = f"fairlead api offline-upgrade {self._given.crd} --resume --backup {self._place}"
+        command = f"fairlead api offline-upgrade {self._given.crd}"
+        if self._given.rollback:
+            return f"go on undoing it with `{command} --rollback --backup {self._place}`"
+        command += f" --resume --backup {self._place}"
         return f"go on with `{command}`, or undo it with --rollback in the place of --resume"
 
     def interrupted(self) -> int:

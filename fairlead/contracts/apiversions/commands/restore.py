@@ -60,7 +60,11 @@ async def _run(called: Invocation) -> int:
         complain(str(error))
         return codes.ERROR
     try:
-        journal = await restore(world, backup, terms)
+        async with asyncio.timeout(given.timeout):
+            journal = await restore(world, backup, terms)
+    except TimeoutError:
+        late = f"{backup.place} was not restored within --timeout; run the command again and it goes on where it was"
+        return complain(late, codes.RESUMABLE)
     except asyncio.CancelledError:
         cut = f"interrupted; run `fairlead api restore {backup.place}` again and it goes on where it was"
         return complain(cut, codes.RESUMABLE)

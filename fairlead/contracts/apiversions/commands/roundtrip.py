@@ -15,7 +15,7 @@ from fairlead.contracts.apiversions.commands.live_definition import NoDefinition
 from fairlead.contracts.apiversions.commands.options import add_output, add_page_size, whole
 from fairlead.contracts.apiversions.commands.rule_sources import add_sources, kind_with, one_definition, rules_of
 from fairlead.contracts.apiversions.commands.said import complain, show
-from fairlead.contracts.apiversions.decide.convert import Kind, Version
+from fairlead.contracts.apiversions.decide.convert import KindConversion, Version
 from fairlead.contracts.apiversions.decide.round_trip import Failure, failures, pairs
 from fairlead.contracts.apiversions.decide.trees import Tree
 from fairlead.contracts.apiversions.junit import Case, junit
@@ -96,7 +96,7 @@ async def _run(called: Invocation) -> int:
     return codes.FINDINGS if failed else codes.DONE
 
 
-async def _objects(called: Invocation, definition: Tree, kind: Kind) -> AsyncIterator[tuple[str, Tree]]:
+async def _objects(called: Invocation, definition: Tree, kind: KindConversion) -> AsyncIterator[tuple[str, Tree]]:
     given = called.arguments
     for name in given.filename:
         for tree in _of_file(name, kind):
@@ -109,7 +109,7 @@ async def _objects(called: Invocation, definition: Tree, kind: Kind) -> AsyncIte
         yield "madeUp", tree
 
 
-def _of_file(name: str, kind: Kind) -> list[Tree]:
+def _of_file(name: str, kind: KindConversion) -> list[Tree]:
     try:
         found = objects_in(name)
     except Unreadable as error:
@@ -120,11 +120,11 @@ def _of_file(name: str, kind: Kind) -> list[Tree]:
     return trees
 
 
-def _is_of(tree: Tree, kind: Kind) -> bool:
+def _is_of(tree: Tree, kind: KindConversion) -> bool:
     return tree.get("kind") == kind.kind and str(tree.get("apiVersion")).startswith(f"{kind.group}/")
 
 
-async def _live(called: Invocation, definition: Tree, kind: Kind) -> AsyncIterator[Tree]:
+async def _live(called: Invocation, definition: Tree, kind: KindConversion) -> AsyncIterator[Tree]:
     """In the stored version, which the server converts for nobody: so one odd object hides no other one."""
     spec = definition["spec"]
     stored = next(each["name"] for each in spec["versions"] if each.get("storage"))
@@ -136,7 +136,7 @@ async def _live(called: Invocation, definition: Tree, kind: Kind) -> AsyncIterat
         yield {**tree, "apiVersion": f"{kind.group}/{stored}", "kind": kind.kind}
 
 
-def _made_up(kind: Kind, count: int, seed: str) -> Iterator[Tree]:
+def _made_up(kind: KindConversion, count: int, seed: str) -> Iterator[Tree]:
     versions: list[Version] = [kind.hub, *(each.version for each in kind.spokes.values())]
     for version in versions:
         chance = Random(f"{seed} {kind.group} {kind.kind} {version.name}")  # noqa: S311  (the same every time)
@@ -145,7 +145,7 @@ def _made_up(kind: Kind, count: int, seed: str) -> Iterator[Tree]:
             yield {**head, "metadata": {"name": f"{version.name}-{index}"}, **sample(version.schema, chance)}
 
 
-def _cases(report: Report, kind: Kind) -> list[Case]:
+def _cases(report: Report, kind: KindConversion) -> list[Case]:
     unknown = [each for each in report.failures if not each.other]
     cases = [
         Case(

@@ -8,7 +8,7 @@ from typing import Any
 
 from fairlead.contracts.apiversions.commands.live_definition import NoDefinition, definition_of
 from fairlead.contracts.apiversions.converters import rules_for
-from fairlead.contracts.apiversions.decide.convert import Kind
+from fairlead.contracts.apiversions.decide.convert import KindConversion
 from fairlead.contracts.apiversions.decide.plain_rules import plain_rules
 from fairlead.contracts.apiversions.decide.rule_sets import RuleSet, RulesRejected, kind_of
 from fairlead.contracts.apiversions.decide.trees import Tree
@@ -84,7 +84,7 @@ def rule_sets(name: str) -> dict[str, RuleSet]:
     return {each.crd: each for each in found}
 
 
-def kind_with(definition: Tree, rules: RuleSet | None, name: str) -> Kind:
+def kind_with(definition: Tree, rules: RuleSet | None, name: str) -> KindConversion:
     """How the objects are converted by the rules, or by none; raises Usage. `name` is the rules' file."""
     chosen = plain_rules(definition) if rules is None else rules
     try:

@@ -7,7 +7,7 @@ from random import Random
 
 from fairlead.contracts.apiversions.commands import version_step
 from fairlead.contracts.apiversions.converters import kind_by, rules_for
-from fairlead.contracts.apiversions.decide.convert import Kind
+from fairlead.contracts.apiversions.decide.convert import KindConversion
 from fairlead.contracts.apiversions.decide.crd_versions import (
     name_of,
     resource_of,
@@ -52,7 +52,7 @@ async def _run(called: Invocation) -> int:
     return await version_step.run(called, decide)
 
 
-async def _losses(client: Client, live: Tree, kind: Kind, version: str) -> list[Finding]:
+async def _losses(client: Client, live: Tree, kind: KindConversion, version: str) -> list[Finding]:
     """What live objects lose on the way to the version and back; of more than MOST_TRIED a sample is tried."""
     storage = storage_version(live)
     tally = ConversionTally(name_of(live), kind, storage)

@@ -84,6 +84,8 @@ def _rows(status: Status) -> list[tuple[str, str]]:
         ("stored in", ", ".join(status.stored_versions) or "nothing"),
         ("conversion", f"{conversion}{f', authorities until {ends}' if ends else ''}"),
     ]
+    if status.deleted_since:
+        rows.append(("deleted", f"since {status.deleted_since}"))
     if status.objects is not None:
         rows.append(("objects", str(status.objects)))
         rows.append(("written in", f"{_counts(status.managed)} (managedFields)"))

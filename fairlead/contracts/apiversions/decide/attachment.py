@@ -11,7 +11,7 @@ from datetime import datetime, timedelta
 
 from msgspec import Struct, structs
 
-from fairlead.contracts.apiversions.decide.convert import Kind
+from fairlead.contracts.apiversions.decide.convert import KindConversion
 from fairlead.contracts.apiversions.decide.detaching import blockers
 from fairlead.contracts.apiversions.decide.payload_look import Look, LookFailed, looked, told
 from fairlead.contracts.apiversions.decide.trees import Tree
@@ -44,7 +44,7 @@ class AttachSet(Struct, frozen=True, kw_only=True):
     """Whether no source is left that has a set for it; one that is wrong is not gone."""
     versions: tuple[str, ...] = ()
     """That this replica converts."""
-    kind: Kind | None = None
+    kind: KindConversion | None = None
     anyway: bool = False
     """Whether a person has said that objects are converted whatever version their fields are of."""
     about: Ref | None = None

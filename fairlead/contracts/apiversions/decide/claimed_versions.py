@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from fairlead.contracts.apiversions.decide.convert import Kind, convert
+from fairlead.contracts.apiversions.decide.convert import KindConversion, convert
 from fairlead.contracts.apiversions.decide.trees import Tree, copied
 
 
-def as_hub(tree: Tree, kind: Kind, version: str) -> Tree | None:
+def as_hub(tree: Tree, kind: KindConversion, version: str) -> Tree | None:
     """Its status is left as it is: controllers write it in the hub. None where the rules cannot convert the rest."""
     if version == kind.hub.name:
         return tree

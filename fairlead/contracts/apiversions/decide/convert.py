@@ -62,7 +62,7 @@ class Spoke(Struct, frozen=True, eq=False, kw_only=True):
     carries: bool = True
 
 
-class Kind(Struct, frozen=True, eq=False, dict=True):
+class KindConversion(Struct, frozen=True, eq=False, dict=True):
     """How the versions of one kind become one another."""
 
     group: str
@@ -104,7 +104,7 @@ class Converted(Struct, frozen=True):
     carried_bytes: int = 0
 
 
-def convert(tree: Tree, wanted: str, kind: Kind) -> Converted:
+def convert(tree: Tree, wanted: str, kind: KindConversion) -> Converted:
     """The object in this version; raises Refused.
 
     What it is given stays as it is, and is part of the answer wherever nothing differs.
@@ -129,14 +129,14 @@ def convert(tree: Tree, wanted: str, kind: Kind) -> Converted:
     return Converted({**head, **body}, discarded, carried)
 
 
-def _legs(name: str, wanted: str, kind: Kind) -> tuple[Leg, ...]:
+def _legs(name: str, wanted: str, kind: KindConversion) -> tuple[Leg, ...]:
     found = kind.legs.get((name, wanted))
     if found is None:
         found = kind.legs[name, wanted] = tuple(_made_legs(name, wanted, kind))
     return found
 
 
-def _made_legs(name: str, wanted: str, kind: Kind) -> list[Leg]:
+def _made_legs(name: str, wanted: str, kind: KindConversion) -> list[Leg]:
     legs = []
     if name != wanted and name != kind.hub.name:
         spoke = kind.spokes[name]

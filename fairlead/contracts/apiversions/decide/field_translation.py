@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from fairlead.contracts.apiversions.decide.convert import Kind, Refused, convert
+from fairlead.contracts.apiversions.decide.convert import KindConversion, Refused, convert
 from fairlead.contracts.apiversions.decide.field_sets import FIELD, fields_of, part_of
 from fairlead.contracts.apiversions.decide.pointers import RESERVED
 from fairlead.contracts.apiversions.decide.trees import Absent, Tree
@@ -19,7 +19,7 @@ from kubeloop.schemas.structural import Node
 HEAD = tuple(f"{FIELD}{each}" for each in RESERVED)
 
 
-def translated(entry: Entry, tree: Tree, storage: str, schema: Node, kind: Kind | None) -> Fields:
+def translated(entry: Entry, tree: Tree, storage: str, schema: Node, kind: KindConversion | None) -> Fields:
     """The fields of an entry in the storage version, which the object is in."""
     fields: Mapping[str, Any] = entry.get("fieldsV1") or {}
     version = str(entry.get("apiVersion", "")).rpartition("/")[2]

@@ -197,7 +197,10 @@ def unserved(live: Tree, version: str, uses: Uses, requests: Requests, hub: str 
             f"{version} is the storage version: run `fairlead api set-storage {crd} VERSION` with another one"
         )
     if hub == version:
-        reasons.append(f"{version} is the hub, the version that controllers work in")
+        reasons.append(
+            f"{version} is the hub, the version that controllers work in: `fairlead api rules rehub` rewrites rules for"
+            " another one"
+        )
     reasons += _named(crd, version, uses)
     if requests.seen:
         reasons.append(
@@ -240,7 +243,9 @@ def removed(live: Tree, version: str, uses: Uses) -> Step | Refused:
 
 
 def owned_elsewhere(live: Tree) -> Refused | None:
-    """A definition that somebody else keeps is not written: it would be written back."""
+    """A definition that goes is not written, nor one that somebody else keeps: it would be written back."""
+    if live["metadata"].get("deletionTimestamp"):
+        return Refused((f"{name_of(live)} is being deleted: see what the finalizers of its objects wait for",))
     if not is_of_olm(live):
         return None
     return Refused((f"OLM owns {name_of(live)} and would write it back: change it in the bundle of its operator",))

@@ -20,7 +20,7 @@ class State(Enum):
     MISSING = "missing"
 
 
-class Standing(Enum):
+class RulesState(Enum):
     """What is known of a set."""
 
     NONE = "none"
@@ -72,16 +72,16 @@ class Loaded(Struct, frozen=True, kw_only=True):
     """None: there is none."""
 
 
-def ruled(source: Standing, kept: Standing, *, is_held: bool) -> Ruling:
+def ruled(source: RulesState, kept: RulesState, *, is_held: bool) -> Ruling:
     """What is used, by what is known of the set that counts, of the kept one, and whether rules are in force."""
-    if source is Standing.GOOD:
+    if source is RulesState.GOOD:
         return Ruling(Use.SOURCE, State.LOADED)
-    if source is Standing.TRIED and is_held:
+    if source is RulesState.TRIED and is_held:
         return Ruling(Use.HELD, State.LAST_GOOD)
-    if kept is Standing.GOOD:
+    if kept is RulesState.GOOD:
         return Ruling(Use.KEPT, State.LAST_GOOD)
     if is_held:
         return Ruling(Use.HELD, State.LAST_GOOD)
-    if Standing.TRIED in (source, kept):
+    if RulesState.TRIED in (source, kept):
         return Ruling(Use.NOTHING, State.MISSING, is_awaited=True)
-    return Ruling(Use.NOTHING, State.REJECTED if source is Standing.BAD else State.MISSING)
+    return Ruling(Use.NOTHING, State.REJECTED if source is RulesState.BAD else State.MISSING)

@@ -16,7 +16,7 @@ from msgspec import Struct
 
 from fairlead.contracts.apiversions.decide.carry_entries import Path
 from fairlead.contracts.apiversions.decide.claimed_versions import as_hub
-from fairlead.contracts.apiversions.decide.convert import Kind, Version
+from fairlead.contracts.apiversions.decide.convert import KindConversion, Version
 from fairlead.contracts.apiversions.decide.field_evidence import Field, fields, known_part, payload_of
 from fairlead.contracts.apiversions.decide.field_owners import last_version
 from fairlead.contracts.apiversions.decide.mixed_payload import Part, joined
@@ -59,7 +59,7 @@ def payload_hash(tree: Tree) -> str:
     return hashlib.sha256(msgspec.json.encode(tree.get("spec"), order="sorted")).hexdigest()
 
 
-def judged(tree: Tree, kind: Kind, converted_since: str = "") -> Payload:
+def judged(tree: Tree, kind: KindConversion, converted_since: str = "") -> Payload:
     """What an object is that was read in the hub.
 
     `converted_since` is when a converter was put in force for the kind, as the API has times: what was written later
@@ -76,12 +76,12 @@ def judged(tree: Tree, kind: Kind, converted_since: str = "") -> Payload:
     )
 
 
-def _versions(kind: Kind) -> Iterator[Version]:
+def _versions(kind: KindConversion) -> Iterator[Version]:
     yield kind.hub
     yield from (each.version for each in kind.spokes.values())
 
 
-def _by_hash(tree: Tree, kind: Kind) -> Payload | None:
+def _by_hash(tree: Tree, kind: KindConversion) -> Payload | None:
     """Nobody has written the spec since it was known to be of that version."""
     noted = annotations_of(tree)
     version = noted.get(PAYLOAD_VERSION, "")
@@ -90,7 +90,7 @@ def _by_hash(tree: Tree, kind: Kind) -> Payload | None:
     return _whole(tree, kind, version, 1)
 
 
-def _by_fields(tree: Tree, kind: Kind, found: tuple[Field, ...]) -> Payload | None:
+def _by_fields(tree: Tree, kind: KindConversion, found: tuple[Field, ...]) -> Payload | None:
     """By those that a single version knows."""
     telling = [each for each in found if len(each.versions) == 1]
     versions = tuple(sorted({version for each in telling for version in each.versions}, key=age))
@@ -102,7 +102,7 @@ def _by_fields(tree: Tree, kind: Kind, found: tuple[Field, ...]) -> Payload | No
     return Payload(Verdict.AMBIGUOUS if made is None else Verdict.MIXED, 3, versions, made, places)
 
 
-def _by_manager(tree: Tree, kind: Kind, converted_since: str) -> Payload | None:
+def _by_manager(tree: Tree, kind: KindConversion, converted_since: str) -> Payload | None:
     name, at = last_version(tree, payload_of(tree))
     if not name:
         return None
@@ -112,7 +112,7 @@ def _by_manager(tree: Tree, kind: Kind, converted_since: str) -> Payload | None:
     return _whole(tree, kind, version, 4) if version in kind.versions else None
 
 
-def _by_conversion(tree: Tree, kind: Kind) -> Payload | None:
+def _by_conversion(tree: Tree, kind: KindConversion) -> Payload | None:
     """It makes no difference of which version it is."""
     made = [as_hub(tree, kind, each) for each in kind.versions]
     if not all(each is not None and same(payload_of(each), payload_of(tree)) for each in made):
@@ -120,14 +120,14 @@ def _by_conversion(tree: Tree, kind: Kind) -> Payload | None:
     return _whole(tree, kind, kind.hub.name, 5)
 
 
-def _whole(tree: Tree, kind: Kind, version: str, row: int) -> Payload:
+def _whole(tree: Tree, kind: KindConversion, version: str, row: int) -> Payload:
     made = as_hub(tree, kind, version)
     if made is None:
         return Payload(Verdict.AMBIGUOUS, row, (version,))
     return Payload(Verdict.HUB if version == kind.hub.name else Verdict.OTHER, row, (version,), made)
 
 
-def _part(tree: Tree, kind: Kind, version: str) -> Part | None:
+def _part(tree: Tree, kind: KindConversion, version: str) -> Part | None:
     """What that version knows of the payload."""
     schema = kind.hub.schema if version == kind.hub.name else kind.spokes[version].version.schema
     own = known_part(payload_of(tree), schema)

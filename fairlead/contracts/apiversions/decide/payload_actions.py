@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from datetime import datetime
 
-from fairlead.contracts.apiversions.decide.convert import Kind
+from fairlead.contracts.apiversions.decide.convert import KindConversion
 from fairlead.contracts.apiversions.decide.field_evidence import payload_of
 from fairlead.contracts.apiversions.decide.payload import Payload, Verdict, annotations_of, payload_hash
 from fairlead.contracts.apiversions.decide.trees import Tree, copied
@@ -92,7 +92,7 @@ def lost(tree: Tree, registered: Node) -> list[str]:
     return prune(copied(tree), registered)
 
 
-def normalizing(tree: Tree, payload: Payload, kind: Kind, registered: Node) -> Tree | None:
+def normalizing(tree: Tree, payload: Payload, kind: KindConversion, registered: Node) -> Tree | None:
     """A merge patch that makes the payload one of the hub, to be bound to the version that was seen; None as of
     `normalized`."""
     made = normalized(tree, payload, kind, registered)
@@ -106,7 +106,7 @@ def normalizing(tree: Tree, payload: Payload, kind: Kind, registered: Node) -> T
     return {"metadata": {"annotations": {**changed, **gone}}, **(body if isinstance(body, dict) else {})}
 
 
-def normalized(tree: Tree, payload: Payload, kind: Kind, registered: Node) -> Tree | None:
+def normalized(tree: Tree, payload: Payload, kind: KindConversion, registered: Node) -> Tree | None:
     """The object to write in the place of one whose payload is of another version, carried leaves in annotations.
 
     It is bound to the version that was seen. None where it is of the hub, where nobody can tell, or where the schema

@@ -14,7 +14,7 @@ import msgspec
 from msgspec import Struct, structs
 
 from fairlead.contracts.apiversions.decide.claimed_versions import as_hub
-from fairlead.contracts.apiversions.decide.convert import Kind
+from fairlead.contracts.apiversions.decide.convert import KindConversion
 from fairlead.contracts.apiversions.decide.detaching import storage_version
 from fairlead.contracts.apiversions.decide.field_evidence import payload_of
 from fairlead.contracts.apiversions.decide.payload import judged
@@ -59,7 +59,9 @@ class LookFailed(Struct, frozen=True):
     text: str
 
 
-def looked(definition: Tree, kind: Kind, answers: Answers, now: datetime) -> Look | Looking | LookFailed | Need:
+def looked(
+    definition: Tree, kind: KindConversion, answers: Answers, now: datetime
+) -> Look | Looking | LookFailed | Need:
     """The look when it is done; else what must be asked, or waited for, first."""
     name, storage = str(definition["metadata"]["name"]), storage_version(definition)
     record, of = f"payload-look/{name}", f"{definition['metadata'].get('uid', '')} {storage}"
@@ -93,7 +95,7 @@ def looked(definition: Tree, kind: Kind, answers: Answers, now: datetime) -> Loo
     return after if after.done is not None else Looking(after.seen)
 
 
-def is_foreign_payload(tree: Tree, kind: Kind, storage: str, *, lossless: bool) -> bool:
+def is_foreign_payload(tree: Tree, kind: KindConversion, storage: str, *, lossless: bool) -> bool:
     """Whether a converter that takes the object for one of its storage version would be wrong.
 
     `lossless` says that versions know all fields of one another. Then no field tells a version and only its last writer
@@ -107,7 +109,7 @@ def is_foreign_payload(tree: Tree, kind: Kind, storage: str, *, lossless: bool) 
     return not (lossless and payload.version and _mean_alike(tree, kind, payload.version, storage))
 
 
-def _mean_alike(tree: Tree, kind: Kind, version: str, storage: str) -> bool:
+def _mean_alike(tree: Tree, kind: KindConversion, version: str, storage: str) -> bool:
     one, other = as_hub(tree, kind, version), as_hub(tree, kind, storage)
     return one is not None and other is not None and same(payload_of(one), payload_of(other))
 
@@ -124,7 +126,7 @@ def told(look: Look) -> str:
 class _Page(Struct, frozen=True):
     """What the objects of a page are held against."""
 
-    kind: Kind
+    kind: KindConversion
     storage: str
     lossless: bool
 
@@ -146,7 +148,7 @@ class _Page(Struct, frozen=True):
         return is_foreign_payload(whole, self.kind, self.storage, lossless=self.lossless)
 
 
-def _whole(tree: Tree, kind: Kind, storage: str) -> Tree:
+def _whole(tree: Tree, kind: KindConversion, storage: str) -> Tree:
     """Items of a list need not say what they are."""
     return {"apiVersion": f"{kind.group}/{storage}", "kind": kind.kind, **tree}
 

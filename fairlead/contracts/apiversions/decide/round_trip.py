@@ -11,7 +11,7 @@ import msgspec
 from msgspec import Struct
 
 from fairlead.contracts.apiversions.decide.carry_differences import differences
-from fairlead.contracts.apiversions.decide.convert import Kind, Refused, Version, convert
+from fairlead.contracts.apiversions.decide.convert import KindConversion, Refused, Version, convert
 from fairlead.contracts.apiversions.decide.pointers import RESERVED
 from fairlead.contracts.apiversions.decide.shapes import PLAIN
 from fairlead.contracts.apiversions.decide.trees import Absent, Tree, copied, same
@@ -42,12 +42,12 @@ class Failure(Struct, frozen=True, rename="camel"):
     differences: tuple[Difference, ...] = ()
 
 
-def pairs(kind: Kind) -> list[tuple[str, str]]:
+def pairs(kind: KindConversion) -> list[tuple[str, str]]:
     """Every ordered pair of versions."""
     return [*permutations(kind.versions, 2)]
 
 
-def failures(tree: Tree, kind: Kind) -> Iterator[Failure]:
+def failures(tree: Tree, kind: KindConversion) -> Iterator[Failure]:
     """Of an object in any version: each way from a version to another one and back that it does not survive."""
     what = name_of(tree)
     own = str(tree.get("apiVersion")).removeprefix(f"{kind.group}/")
@@ -80,7 +80,7 @@ def name_of(tree: Tree) -> str:
     return "/".join(str(held[each]) for each in ("namespace", "name") if held.get(each))
 
 
-def _version(kind: Kind, name: str) -> Version:
+def _version(kind: KindConversion, name: str) -> Version:
     return kind.hub if name == kind.hub.name else kind.spokes[name].version
 
 

@@ -12,7 +12,7 @@ from typing import Any, Literal, Protocol, get_args
 import msgspec
 from msgspec import Struct
 
-from fairlead.contracts.apiversions.decide.convert import Annotations, Kind, Spoke, Version, Way, steps_way
+from fairlead.contracts.apiversions.decide.convert import Annotations, KindConversion, Spoke, Version, Way, steps_way
 from fairlead.contracts.apiversions.decide.operations.base import (
     BadRule,
     Here,
@@ -84,7 +84,7 @@ def read_rules(tree: Any) -> RuleSet:
         raise RulesRejected([f"{told}{known}"]) from None
 
 
-def kind_of(rules: RuleSet, definition: Tree, code: Callable[[str], Code] | None = None) -> Kind:
+def kind_of(rules: RuleSet, definition: Tree, code: Callable[[str], Code] | None = None) -> KindConversion:
     """How objects of the definition are converted; `code` gives that of a spoke. Raises RulesRejected."""
     spec = definition["spec"]
     schemas = schemas_of(definition)
@@ -106,7 +106,7 @@ def kind_of(rules: RuleSet, definition: Tree, code: Callable[[str], Code] | None
     if problems:
         raise RulesRejected(problems)
     hub = Version(rules.hub, schemas[rules.hub], shape_of(schemas[rules.hub], hub_keys))
-    return Kind(spec["group"], spec["names"]["kind"], hub, spokes)
+    return KindConversion(spec["group"], spec["names"]["kind"], hub, spokes)
 
 
 def schemas_of(definition: Tree) -> dict[str, Node]:

@@ -53,6 +53,8 @@ class Status(Struct, kw_only=True, rename="camel", omit_defaults=True):
     stored_versions: list[str]
     strategy: str
     target: str = ""
+    deleted_since: str = ""
+    """Empty: it stays."""
     authorities_end: list[datetime] = []
     objects: int | None = None
     managed: dict[str, int] = {}
@@ -84,9 +86,12 @@ def status_of(definition: Tree, ends: list[datetime]) -> Status:
         stored_versions=[*stored_versions(definition)],
         strategy=strategy_of(definition),
         target=target_of(definition),
+        deleted_since=definition["metadata"].get("deletionTimestamp") or "",
         authorities_end=ends,
     )
-    if status.stored_versions != [storage_version(definition)]:
+    if status.deleted_since:
+        status.advice.append("it goes when its last object has: see what their finalizers wait for")
+    elif status.stored_versions != [storage_version(definition)]:
         status.advice.append(f"objects may be stored in an older version: `fairlead api migrate {status.crd}`")
     return status
 

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from datetime import datetime
 
-from fairlead.contracts.apiversions.kinds import migration_name
 from fairlead.core.ask import Answers, Ask, Good, Need, Read
 from fairlead.core.verb import VerbRequest
+from fairlead.engine.decide.storage_migration.names import migration_name
 from kubeloop.objects.core import CONFIGMAPS
 from kubeloop.objects.meta import Ref
 

@@ -11,7 +11,7 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from fairlead.contracts.apiversions.decide.carry_entries import readable
-from fairlead.contracts.apiversions.decide.convert import Kind, Refused, convert
+from fairlead.contracts.apiversions.decide.convert import KindConversion, Refused, convert
 from fairlead.contracts.apiversions.decide.trees import Absent, Tree, copied
 from fairlead.contracts.apiversions.kinds import CARRY_PREFIX
 from fairlead.contracts.apiversions.manifests import braces, kustomize, positions
@@ -19,7 +19,7 @@ from fairlead.contracts.apiversions.manifests.braces import Hidden, Unhidden
 from fairlead.contracts.apiversions.manifests.rewriting import Edit, Unkept, applied, check, edits_of
 from fairlead.engine.object_files import Unreadable, documents_in
 
-Kinds: TypeAlias = Mapping[tuple[str, str], Kind]
+Kinds: TypeAlias = Mapping[tuple[str, str], KindConversion]
 """By group and kind."""
 
 
@@ -142,7 +142,7 @@ class _Unconverted(Exception):
     """The text is a sentence that says why."""
 
 
-def _converted(tree: Tree, version: str, kind: Kind, hidden: Hidden, wish: Wish) -> Tree:
+def _converted(tree: Tree, version: str, kind: KindConversion, hidden: Hidden, wish: Wish) -> Tree:
     if version not in kind.versions:
         raise _Unconverted(f"the rules do not know {version}: they know {', '.join(kind.versions)}")
     if directive := next(_directives(tree), None):

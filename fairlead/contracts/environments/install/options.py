@@ -7,12 +7,12 @@ from fairlead.contracts.environments.install.objects import objects
 from fairlead.contracts.environments.install.values import Values
 from fairlead.contracts.environments.options import PROCESS, check, level_of
 from fairlead.core.flag_kinds import NAME_ADVICE
-from fairlead.core.flags import Flag, FlagError, Given, Kind
+from fairlead.core.flags import Flag, FlagError, FlagKind, Given
 from fairlead.core.names import is_name
 from fairlead.core.option_kinds import SWITCH, option
 from fairlead.engine.install import Install, InstallPlace, PassedOn
 
-WORDS: Kind[tuple[str, ...]] = Kind("--FLAG=VALUE", tuple, ", ".join, repeats=True)
+WORDS: FlagKind[tuple[str, ...]] = FlagKind("--FLAG=VALUE", tuple, ", ".join, repeats=True)
 
 SECRET = Flag("certificate-secret", option("NAME"), "", "Secret with ca.crt, tls.crt and tls.key; else cert-manager")
 ARGUMENT = Flag("arg", WORDS, (), f"a flag of {PROCESS}, as in --arg=--region=us-east-1; repeatable")

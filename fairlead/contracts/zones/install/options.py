@@ -7,7 +7,7 @@ from ipaddress import ip_network
 from fairlead.contracts.zones.install.objects import objects
 from fairlead.contracts.zones.install.values import Values
 from fairlead.core.flag_kinds import MOST_PORT
-from fairlead.core.flags import Flag, FlagError, Given, Kind
+from fairlead.core.flags import Flag, FlagError, FlagKind, Given
 from fairlead.core.option_kinds import SWITCH, option
 from fairlead.engine.install import Install, InstallPlace
 
@@ -28,7 +28,7 @@ def _range(text: str) -> tuple[str, int]:
     return str(network), int(port)
 
 
-RANGES: Kind[tuple[str, ...]] = Kind("CIDR:PORT", tuple, ", ".join, repeats=True)
+RANGES: FlagKind[tuple[str, ...]] = FlagKind("CIDR:PORT", tuple, ", ".join, repeats=True)
 
 HA = Flag(
     "ha",

@@ -103,6 +103,8 @@ def _unsuited(journal: StorageJournal, seen: Snapshot) -> str:
         return f"{journal.untracked} objects have no managedFields, which it would begin to track"
     if journal.built_in_failed:
         return journal.built_in_failed
+    if not seen.world.built_in:
+        return "it is not to be asked for here"
     if seen.world.dry_run or seen.world.namespaces or seen.world.via_status:
         return "it knows no dry run, no choice of namespaces and no way through the status"
     return ""

@@ -18,6 +18,8 @@ MOST_FAILURES = 100
 """Objects that are named; of the others only their number is."""
 LONGEST_CAUSE = 2_000
 """Characters of what the server says of one: all of them stay far below what a ConfigMap holds."""
+MOST_CONTESTED = 500
+"""Objects that are remembered for a conflict; where there are more, all are proven by a write."""
 MOST_ROUNDS = 5
 """Of proving and writing again, and of definitions that changed meanwhile."""
 
@@ -93,8 +95,12 @@ class StorageJournal(Struct, frozen=True, kw_only=True, rename="camel"):
     is_walked: bool = False
     """Whether all objects were written since the checkpoint: one with no higher version answered that there was nothing
     to write."""
+    contested: tuple[str, ...] = ()
+    """Objects whose write in this walk was refused as a conflict: one that nobody else wrote is not stored anew."""
     settled: datetime | None = None
     """When every API server has heard of the definition."""
+    is_early: bool = False
+    """Whether all objects are written before there is a checkpoint: then each is proven by a write after it."""
     place: int = 0
     """Which of the namespaces is walked."""
     cursor: str = ""
@@ -125,14 +131,18 @@ class StorageJournal(Struct, frozen=True, kw_only=True, rename="camel"):
 class StorageView(Struct, frozen=True, kw_only=True):
     """What is migrated and how."""
 
-    crd: str
-    run: str
+    crd: str = ""
+    run: str = ""
     force: bool = False
     dry_run: bool = False
     namespaces: tuple[str, ...] = ()
     """Empty: all, without which nothing is pruned."""
     page_size: int = 500
     settle_seconds: float = 10.0
+    early: bool = False
+    """Whether objects are written at once, and once more when every API server has heard of the storage version."""
+    built_in: bool = True
+    """Whether the cluster's own migration may do it."""
     via_status: bool = False
     loses: bool = False
     """Somebody has agreed to write where that drops what another version holds; then nothing is pruned."""
@@ -149,7 +159,8 @@ def moving(journal: StorageJournal, rule: str, now: datetime) -> Turn[StorageJou
 
 def entering(journal: StorageJournal, phase: Phase, now: datetime) -> Turn[StorageJournal]:
     """The next phase from its beginning."""
-    begun = structs.replace(journal, phase=phase, place=0, cursor="", token="", counts=Counts())
+    contested = () if phase is Phase.REWRITE else journal.contested
+    begun = structs.replace(journal, phase=phase, place=0, cursor="", token="", counts=Counts(), contested=contested)
     return moving(begun, f"enter_{phase.value.lower()}", now)
 
 

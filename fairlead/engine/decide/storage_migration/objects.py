@@ -8,7 +8,7 @@ import msgspec
 from msgspec import Struct
 
 from fairlead.core.act import Apply, Does, Patch, PatchKind
-from fairlead.core.ask import Answer, Bad, Good
+from fairlead.core.ask import Bad, Good
 from fairlead.engine.decide.storage_migration.journal import Failure
 from kubeloop.objects.meta import Ref, Resource
 from kubeloop.unreadable import UNREADABLE
@@ -118,9 +118,13 @@ def version_of(answer: Good) -> str:
         return ""
 
 
-def is_skipped(answer: Answer) -> bool:
-    """Whether it is gone, or somebody else wrote it meanwhile, be it another object of its name."""
-    return isinstance(answer, Bad) and (answer.kind in ("absent", "conflict") or answer.code in (404, 409))
+def is_gone(answer: Bad) -> bool:
+    return answer.kind == "absent" or answer.code == 404
+
+
+def is_contested(answer: Bad) -> bool:
+    """Whether somebody else wrote it meanwhile, be it another object of its name, or so it is said."""
+    return answer.kind == "conflict" or answer.code == 409
 
 
 def failure_of(stored: Stored, answer: Bad) -> Failure:

@@ -14,6 +14,7 @@ from fairlead.engine.decide import managed_fields
 from fairlead.engine.decide.job import Turn, not_leading
 from fairlead.engine.decide.migration import Plan
 from fairlead.engine.decide.storage_migration.journal import (
+    MOST_CONTESTED,
     MOST_ROUNDS,
     Counts,
     Failure,
@@ -25,7 +26,14 @@ from fairlead.engine.decide.storage_migration.journal import (
     entering,
     moving,
 )
-from fairlead.engine.decide.storage_migration.objects import Stored, failure_of, is_newer, is_skipped, version_of
+from fairlead.engine.decide.storage_migration.objects import (
+    Stored,
+    failure_of,
+    is_contested,
+    is_gone,
+    is_newer,
+    version_of,
+)
 from fairlead.engine.decide.storage_migration.walking import Page, PageResult, page_at, page_done
 
 NOT_LEADING = frozenset({"not-sent"})
@@ -75,7 +83,10 @@ def rewrite(journal: StorageJournal, plan: Plan, seen: Snapshot, now: datetime) 
         return ended(after, Phase.INCOMPLETE, now, f"{counted(after.counts.failed, 'object')} could not be written")
     if view.dry_run:
         return ended(after, Phase.REHEARSED, now)
-    return entering(structs.replace(after, is_walked=True), Phase.VERIFY, now)
+    if after.is_early:
+        return entering(after, Phase.SETTLE, now)
+    is_walked = len(after.contested) <= MOST_CONTESTED
+    return entering(structs.replace(after, is_walked=is_walked), Phase.VERIFY, now)
 
 
 def verify(journal: StorageJournal, plan: Plan, seen: Snapshot, now: datetime) -> Outcome:
@@ -86,7 +97,7 @@ def verify(journal: StorageJournal, plan: Plan, seen: Snapshot, now: datetime) -
     since, via = journal.list_version, seen.world.via_status
     unseen = [each for each in page.objects if not is_newer(each.version, since)]
     if journal.is_walked:
-        unseen = [each for each in unseen if not is_newer(since, each.version) and each.version != since]
+        unseen = [each for each in unseen if not _has_answered(each, journal)]
     doubtful = [(each, each.touched(via_status=via)) for each in unseen]
     answered = _answered(doubtful, journal, seen, now)
     if not isinstance(answered, PageResult):
@@ -115,26 +126,37 @@ def _answered(
     """What became of the writes, once all are answered."""
     if todo := seen.answers.lacking(tuple(write for _, write in writes)):
         return Need(todo, stop_at=NOT_LEADING)
-    done, skipped, failures = 0, 0, list[Failure]()
+    done, skipped, contested, failures = 0, 0, list[str](), list[Failure]()
     for stored, write in writes:
         answer = seen.answers[write]
         if isinstance(answer, Good):
             done += 1
         elif answer.kind in NOT_LEADING:
             return Turn(journal, not_leading(now))
-        elif is_skipped(answer):
+        elif is_gone(answer):
             skipped += 1
+        elif is_contested(answer):
+            skipped += 1
+            contested.append(stored.key)
         else:
             failures.append(failure_of(stored, answer))
-    return PageResult(counts=Counts(done=done, skipped=skipped, failed=len(failures)), failures=tuple(failures))
+    counts = Counts(done=done, skipped=skipped, failed=len(failures))
+    return PageResult(counts=counts, failures=tuple(failures), contested=tuple(contested))
 
 
 def _is_proven(stored: Stored, seen: Snapshot, write: AnyWrite, since: str) -> bool:
     answer = seen.answers[write]
     if isinstance(answer, Bad):
-        return answer.kind == "absent" or answer.code == 404
+        return is_gone(answer)
     version = version_of(answer)
     return version == stored.version or is_newer(version, since)
+
+
+def _has_answered(stored: Stored, journal: StorageJournal) -> bool:
+    """Whether its write since the checkpoint has answered that there was nothing to write."""
+    since = journal.list_version
+    is_older = is_newer(since, stored.version) or stored.version == since
+    return is_older and stored.key not in journal.contested
 
 
 def _is_stale(stored: Stored, plan: Plan) -> bool:

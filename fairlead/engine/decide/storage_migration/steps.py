@@ -1,8 +1,9 @@
 """The state machine of a storage migration: one pure step over its journal.
 
 Check → Settle → Checkpoint → Refs → Choose → BuiltIn or Rewrite → Verify → Prune → Clean; Incomplete where objects
-failed, Conflict where the definition became another one. A run that is killed goes on behind its cursor, as long as the
-definition says what it said.
+failed, Conflict where the definition became another one. Who cannot wait begins early: Check → Refs → Choose → Rewrite
+→ Settle → Checkpoint → Verify → Prune, where Verify writes every object once more. A run that is killed goes on behind
+its cursor, as long as the definition says what it said.
 """
 
 from __future__ import annotations
@@ -24,7 +25,6 @@ from fairlead.engine.decide.migration import (
     Clean,
     Forgotten,
     Plan,
-    Progress,
     Prune,
     Raced,
     Tree,
@@ -52,6 +52,7 @@ from fairlead.engine.decide.storage_migration.journal import (
     moving,
     stopped,
 )
+from fairlead.engine.decide.storage_migration.lost_definition import stopped_or_lost
 from fairlead.engine.decide.storage_migration.objects import page_of
 from fairlead.engine.decide.storage_migration.rewriting import refs, rewrite, verify
 from kubeloop.unreadable import UNREADABLE
@@ -121,8 +122,9 @@ def _entered(before: StorageJournal | None, seen: Snapshot, now: datetime, unsaf
         case Plan() as plan:
             if (why := unsafe(definition)) and not view.loses:
                 return stopped(structs.replace(begun, plan=plan), why)
-            settled = _settles(definition, view, now)
-            return moving(structs.replace(begun, phase=Phase.SETTLE, plan=plan, settled=settled), "check", now)
+            first = Phase.REFS if view.early else Phase.SETTLE
+            begun = structs.replace(begun, phase=first, plan=plan, is_early=view.early)
+            return moving(structs.replace(begun, settled=_settles(definition, view, now)), "check", now)
 
 
 def _goes_on(before: StorageJournal, view: StorageView, definition: Tree) -> bool:
@@ -166,7 +168,7 @@ def _checkpoint(journal: StorageJournal, plan: Plan, seen: Snapshot, now: dateti
     if isinstance(definition, Need):
         return definition
     if isinstance(definition, str):
-        return stopped(journal, definition)
+        return stopped_or_lost(journal, plan, seen, now, definition)
     if why := difference(plan, definition):
         return ended(journal, Phase.CONFLICT, now, why)
     listing = Ask(Listing(plan.resource, "", limit=1, metadata_only=True), timeout=PAGE_TIMEOUT_SECONDS)
@@ -174,15 +176,15 @@ def _checkpoint(journal: StorageJournal, plan: Plan, seen: Snapshot, now: dateti
         return Need(todo)
     answer = seen.answers[listing]
     if isinstance(answer, Bad):
-        return stopped(journal, f"the objects cannot be listed: {answer.text or answer.kind}")
+        return stopped_or_lost(journal, plan, seen, now, f"the objects cannot be listed: {answer.text or answer.kind}")
     try:
         version = page_of(plan.resource, answer.value)[3]
     except UNREADABLE:
         return stopped(journal, f"a list of {plan.resource.plural} cannot be read")
     generation = definition["metadata"].get("generation", 0)
     after = structs.replace(journal, plan=structs.replace(plan, generation=generation), list_version=version)
-    after = structs.replace(after, is_walked=False)
-    return entering(after, Phase.VERIFY if journal.changes else Phase.REFS, now)
+    after = structs.replace(after, is_walked=False, is_early=False)
+    return entering(after, Phase.VERIFY if journal.changes or journal.is_early else Phase.REFS, now)
 
 
 def _pruned(journal: StorageJournal, plan: Plan, seen: Snapshot, now: datetime, unsafe: Unsafe) -> Outcome:
@@ -195,7 +197,8 @@ def _pruned(journal: StorageJournal, plan: Plan, seen: Snapshot, now: datetime, 
         case Unsent():
             return Turn(journal, not_leading(now))
         case Unforgotten(text, is_read):
-            return stopped(journal, f"storedVersions cannot be written: {text}" if is_read else text)
+            problem = f"storedVersions cannot be written: {text}" if is_read else text
+            return stopped_or_lost(journal, plan, seen, now, problem)
         case Raced():
             return ended(journal, Phase.INCOMPLETE, now, "the definition is written faster than it can be read")
         case outcome:
@@ -210,7 +213,7 @@ def _pruning(
         return ended(journal, Phase.CONFLICT, now, why)
     if seen.world.namespaces:
         return ended(journal, Phase.REHEARSED, now, "only some namespaces were migrated, so storedVersions stays")
-    pruned = prune(plan, Progress(), definition)
+    pruned = prune(plan, definition)
     if not isinstance(pruned, Prune):
         return ended(journal, Phase.CLEAN, now)
     if why := unsafe(definition):

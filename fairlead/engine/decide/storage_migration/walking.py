@@ -9,6 +9,7 @@ from msgspec import Struct, structs
 from fairlead.core.ask import Ask, Bad, Good, Listing, Need
 from fairlead.engine.decide.migration import PAGE_TIMEOUT_SECONDS, Plan
 from fairlead.engine.decide.storage_migration.journal import (
+    MOST_CONTESTED,
     Counts,
     Failure,
     Outcome,
@@ -18,6 +19,7 @@ from fairlead.engine.decide.storage_migration.journal import (
     stopped,
     with_failures,
 )
+from fairlead.engine.decide.storage_migration.lost_definition import stopped_or_lost
 from fairlead.engine.decide.storage_migration.objects import Stored, page_of
 from kubeloop.unreadable import UNREADABLE
 
@@ -35,6 +37,8 @@ class PageResult(Struct, frozen=True, kw_only=True):
 
     counts: Counts
     failures: tuple[Failure, ...] = ()
+    contested: tuple[str, ...] = ()
+    """Keys of those whose write was refused as a conflict."""
     untracked: int = 0
     repaired: int = 0
 
@@ -57,7 +61,7 @@ def page_at(journal: StorageJournal, plan: Plan, seen: Snapshot, now: datetime) 
             # Without a token from the start: what is not behind the cursor is left out.
             return moving(structs.replace(journal, token=token), "go_on_elsewhere", now)
         case Bad() as bad:
-            return stopped(journal, f"the objects cannot be listed: {bad.text or bad.kind}")
+            return stopped_or_lost(journal, plan, seen, now, f"the objects cannot be listed: {bad.text or bad.kind}")
         case Good(body):
             try:
                 objects, token, remaining, _ = page_of(plan.resource, body)
@@ -77,6 +81,7 @@ def page_done(
     after = structs.replace(
         with_failures(journal, list(result.failures)),
         counts=journal.counts.plus(counted),
+        contested=(*journal.contested, *result.contested)[: MOST_CONTESTED + 1],
         untracked=journal.untracked + result.untracked,
         repaired=journal.repaired + result.repaired,
         cursor=page.cursor,

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from fairlead.contracts.apiversions.decide.convert import Kind
+from fairlead.contracts.apiversions.decide.convert import KindConversion
 from fairlead.contracts.apiversions.decide.field_sets import fields_of, part_of
 from fairlead.contracts.apiversions.decide.field_translation import translated
 from fairlead.contracts.apiversions.decide.pruned_leaves import schemas_of
@@ -68,7 +68,7 @@ WIDGET: Tree = {
 }
 
 
-def a_kind() -> Kind:
+def a_kind() -> KindConversion:
     return kind_of(RULES, DEFINITION)
 
 
@@ -76,7 +76,7 @@ def owned(fields: Tree, version: str = "v1") -> Tree:
     return {"manager": "a", "operation": "Apply", "apiVersion": f"example.test/{version}", "fieldsV1": fields}
 
 
-def in_storage(fields: Tree, version: str = "v1", kind: Kind | None = None) -> dict[str, Any]:
+def in_storage(fields: Tree, version: str = "v1", kind: KindConversion | None = None) -> dict[str, Any]:
     return translated(owned(fields, version), WIDGET, "v2", SCHEMA, kind)
 
 

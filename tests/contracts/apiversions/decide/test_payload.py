@@ -8,7 +8,7 @@ from typing import Any, TypeAlias
 
 import pytest
 
-from fairlead.contracts.apiversions.decide.convert import Kind, convert
+from fairlead.contracts.apiversions.decide.convert import KindConversion, convert
 from fairlead.contracts.apiversions.decide.field_evidence import fields, payload_of
 from fairlead.contracts.apiversions.decide.payload import Payload, Verdict, judged, payload_hash
 from fairlead.contracts.apiversions.decide.payload_actions import condition, normalized, note, noted_payload
@@ -38,7 +38,7 @@ OLD, NEW, NEWER = "2026-01-01T00:00:00Z", "2026-01-02T00:00:00Z", "2026-01-03T00
 Manager: TypeAlias = tuple[str, str, dict[str, Any]]
 
 
-def widgets(*more: dict[str, Any], schemas: dict[str, Any] | None = None) -> Kind:
+def widgets(*more: dict[str, Any], schemas: dict[str, Any] | None = None) -> KindConversion:
     found = schemas or {"v1": V1, "v2": V2}
     versions = [{"name": name, "schema": {"openAPIV3Schema": schema}} for name, schema in found.items()]
     names = {"kind": "Widget", "plural": "widgets"}

@@ -7,7 +7,7 @@ from datetime import UTC, datetime, timedelta
 import pytest
 
 from fairlead.contracts.apiversions.decide.kept_rules import LONGEST, RulesSeen, Unused, decide
-from fairlead.contracts.apiversions.decide.loaded_rules import Loaded, Ruling, Standing, State, Use, ruled
+from fairlead.contracts.apiversions.decide.loaded_rules import Loaded, RulesState, Ruling, State, Use, ruled
 from fairlead.contracts.apiversions.decide.rule_sources import Rank, Source, chosen
 from fairlead.contracts.apiversions.kinds import kept_rules_name
 from fairlead.core.act import Apply
@@ -55,7 +55,7 @@ def test_a_set_that_names_no_definition_is_rejected_and_takes_no_place() -> None
     assert [each.why.split()[0] for each in choice.rejected] == ["nameless", "strange", "torn"]
 
 
-NONE, TRIED, GOOD, BAD = Standing.NONE, Standing.TRIED, Standing.GOOD, Standing.BAD
+NONE, TRIED, GOOD, BAD = RulesState.NONE, RulesState.TRIED, RulesState.GOOD, RulesState.BAD
 
 
 @pytest.mark.parametrize(
@@ -76,7 +76,7 @@ NONE, TRIED, GOOD, BAD = Standing.NONE, Standing.TRIED, Standing.GOOD, Standing.
     ],
 )
 def test_the_set_before_stays_until_the_one_that_counts_is_good(
-    source: Standing, kept: Standing, is_held: bool, expected: Ruling
+    source: RulesState, kept: RulesState, is_held: bool, expected: Ruling
 ) -> None:
     assert ruled(source, kept, is_held=is_held) == expected
 

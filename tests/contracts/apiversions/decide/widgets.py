@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from fairlead.contracts.apiversions.decide.convert import Kind, convert
+from fairlead.contracts.apiversions.decide.convert import KindConversion, convert
 from fairlead.contracts.apiversions.decide.rule_sets import kind_of, read_rules
 
 GROUP = "example.com"
@@ -123,11 +123,11 @@ def definition(**schemas: dict[str, Any]) -> dict[str, Any]:
     return {"metadata": {"name": NAME}, "spec": {"group": GROUP, "names": names, "versions": versions}}
 
 
-def widgets(rules: dict[str, Any] | None = None) -> Kind:
+def widgets(rules: dict[str, Any] | None = None) -> KindConversion:
     return kind_of(read_rules(RULES if rules is None else rules), definition())
 
 
-def two_versions(first: dict[str, Any], second: dict[str, Any], **spoke: Any) -> Kind:
+def two_versions(first: dict[str, Any], second: dict[str, Any], **spoke: Any) -> KindConversion:
     """A kind of v1 and v2, the hub, with these schemas and these rules for v1."""
     rules = {"kind": "ConversionRules", "crd": NAME, "hub": "v2", "spokes": [{"version": "v1", **spoke}]}
     return kind_of(read_rules(rules), definition(v1=first, v2=second))
@@ -143,5 +143,5 @@ def widget(version: str, annotations: dict[str, str] | None = None, **body: Any)
     return {"apiVersion": f"{GROUP}/{version}", "kind": "Widget", "metadata": metadata, **body}
 
 
-def to(version: str, tree: dict[str, Any], kind: Kind = KIND) -> dict[str, Any]:
+def to(version: str, tree: dict[str, Any], kind: KindConversion = KIND) -> dict[str, Any]:
     return convert(tree, version, kind).tree

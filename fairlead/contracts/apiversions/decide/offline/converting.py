@@ -12,7 +12,7 @@ from typing import Any
 
 import msgspec
 
-from fairlead.contracts.apiversions.decide.convert import Kind, Refused, convert
+from fairlead.contracts.apiversions.decide.convert import KindConversion, Refused, convert
 from fairlead.contracts.apiversions.decide.offline import object_parts
 from fairlead.contracts.apiversions.decide.offline.backup_format import path_of
 from fairlead.contracts.apiversions.decide.offline.scene import Scene
@@ -153,7 +153,7 @@ def expected(scene: Scene, old: Tree) -> Tree:
     return in_version(old, journal.new, scene.world.kind, journal.old if journal.remove else "")
 
 
-def in_version(tree: Tree, version: str, kind: Kind, without: str = "") -> Tree:
+def in_version(tree: Tree, version: str, kind: KindConversion, without: str = "") -> Tree:
     """The object as the server will have it in the version, without what is carried for one that is to be removed;
     raises Unfit where something would be lost."""
     try:

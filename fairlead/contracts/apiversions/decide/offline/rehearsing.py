@@ -13,7 +13,7 @@ import msgspec
 from msgspec import Struct, structs
 
 from fairlead.contracts.apiversions.decide.broken_rules import broken
-from fairlead.contracts.apiversions.decide.convert import Kind
+from fairlead.contracts.apiversions.decide.convert import KindConversion
 from fairlead.contracts.apiversions.decide.offline import object_parts
 from fairlead.contracts.apiversions.decide.offline.converting import in_version
 from fairlead.contracts.apiversions.decide.offline.object_parts import Parts
@@ -30,7 +30,7 @@ PAGE_SECONDS = 60.0
 
 
 class RehearsalWorld(Struct, frozen=True):
-    kind: Kind
+    kind: KindConversion
     old: Parts
     new: Parts
     tries: bool

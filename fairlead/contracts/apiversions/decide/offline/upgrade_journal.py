@@ -13,7 +13,7 @@ from typing import TypeAlias
 
 from msgspec import Struct, structs
 
-from fairlead.contracts.apiversions.decide.convert import Kind
+from fairlead.contracts.apiversions.decide.convert import KindConversion
 from fairlead.contracts.apiversions.decide.offline.backup_format import Dependent
 from fairlead.contracts.apiversions.decide.offline.object_parts import Parts
 from fairlead.contracts.apiversions.decide.trees import Tree
@@ -135,7 +135,7 @@ class UpgradeWorld(Struct, frozen=True, kw_only=True):
     run: str
     begun: UpgradeJournal
     """Where there is no journal yet."""
-    kind: Kind
+    kind: KindConversion
     before: Tree
     """The definition as the backup has it."""
     wanted: Tree

@@ -190,7 +190,7 @@ def _owners(live: Tree, new: Tree) -> Iterator[Finding]:
 
 def _pending(live: Tree) -> Iterator[Finding]:
     crd, storage, stored = name_of(live), storage_version(live), stored_versions(live)
-    if stored != (storage,):
+    if stored and stored != (storage,):
         yield Finding(
             code="MigrationPending",
             severity="info",

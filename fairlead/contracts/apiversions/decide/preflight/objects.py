@@ -12,10 +12,11 @@ from msgspec import Struct, structs
 
 from fairlead.contracts.apiversions.decide.broken_rules import broken
 from fairlead.contracts.apiversions.decide.carry_differences import differences
-from fairlead.contracts.apiversions.decide.convert import Kind, Refused, Version, convert
+from fairlead.contracts.apiversions.decide.convert import KindConversion, Refused, Version, convert
 from fairlead.contracts.apiversions.decide.pointers import RESERVED, STAR, Place
 from fairlead.contracts.apiversions.decide.preflight.definitions import Check
 from fairlead.contracts.apiversions.decide.preflight.findings import SHOWN_OBJECTS, Finding, Severity
+from fairlead.contracts.apiversions.decide.preflight.refusals import without_values
 from fairlead.contracts.apiversions.decide.pruned_leaves import text_of
 from fairlead.contracts.apiversions.decide.trees import Tree
 from fairlead.contracts.apiversions.decide.version_uses import Count, object_name
@@ -78,16 +79,14 @@ Trials: TypeAlias = Mapping[str, tuple[tuple[str, str], ...]]
 NOT_TRIED = "by the schema; expressions and formats were not evaluated"
 TRIED = "tried on the server"
 _INDEX = re.compile(r"\[(\d+)\]")
-_VALUE = re.compile(r"^(Invalid|Unsupported) value: [^:]*: ")
 NOWHERE = "<nil>"
 """Of the object as a whole: mostly that not all could be evaluated, because of the rest."""
-_QUOTED = re.compile(r'"[^"]*"|`[^`]*`')
 
 
 class ConversionTally:
     """Counts what becomes of objects when they are converted by the new rules to each other version and back."""
 
-    def __init__(self, crd: str, kind: Kind, source: str) -> None:
+    def __init__(self, crd: str, kind: KindConversion, source: str) -> None:
         self._crd, self._kind, self._source = crd, kind, source
         self._counts: dict[Hit, Count] = {}
 
@@ -110,7 +109,9 @@ class ConversionTally:
             )
 
 
-def conversion_hits(tree: Tree, kind: Kind, source: str, trials: Trials = MappingProxyType({})) -> Iterator[Hit]:
+def conversion_hits(
+    tree: Tree, kind: KindConversion, source: str, trials: Trials = MappingProxyType({})
+) -> Iterator[Hit]:
     """What goes wrong with one object on its way to every other version and back.
 
     What the server says of a version counts, and not what the schema does; but of the status, which no creation has.
@@ -121,7 +122,8 @@ def conversion_hits(tree: Tree, kind: Kind, source: str, trials: Trials = Mappin
             yield from (each for each in hits if each.code != INVALID or version not in trials or _in_status(each))
             refused = trials.get(version, ())
             placed = [each for each in refused if each[0] != NOWHERE] or refused
-            made = (_refused(version, field, why) for field, why in placed)
+            schema = _version(kind, version).schema.source
+            made = (_refused(version, field, without_values(why, schema, tree)) for field, why in placed)
             yield from (each for each in made if not _in_status(each))
 
 
@@ -130,10 +132,8 @@ def _in_status(hit: Hit) -> bool:
 
 
 def _refused(version: str, field: str, why: str) -> Hit:
-    """Without values, which differ from object to object and may be secret."""
     path = "/" + "/".join(part for part in _INDEX.sub(".*", field).split(".") if part) if field != NOWHERE else ""
-    text = _VALUE.sub("", _QUOTED.sub("…", why))
-    return Hit(INVALID, "block", version, path, f"in {version}, {path or 'the object'} is refused: {text}; {TRIED}")
+    return Hit(INVALID, "block", version, path, f"in {version}, {path or 'the object'} is refused: {why}; {TRIED}")
 
 
 def as_new(tree: Tree) -> Tree:
@@ -142,7 +142,7 @@ def as_new(tree: Tree) -> Tree:
     return {**{key: value for key, value in tree.items() if key != "status"}, "metadata": metadata}
 
 
-def _converted_hits(tree: Tree, kind: Kind, own: Version, other: Version) -> Iterator[Hit]:
+def _converted_hits(tree: Tree, kind: KindConversion, own: Version, other: Version) -> Iterator[Hit]:
     try:
         there = convert(tree, other.name, kind).tree
         back = convert(there, own.name, kind).tree
@@ -167,7 +167,7 @@ def _converted_hits(tree: Tree, kind: Kind, own: Version, other: Version) -> Ite
         yield Hit("ConvertedTooLarge", "warn", other.name, "", f"in {other.name} it is larger than 1 MiB")
 
 
-def _version(kind: Kind, name: str) -> Version:
+def _version(kind: KindConversion, name: str) -> Version:
     return kind.hub if name == kind.hub.name else kind.spokes[name].version
 
 
