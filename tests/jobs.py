@@ -24,7 +24,6 @@ CORES = len(os.sched_getaffinity(0))
 MOST_WAITING = 4
 """However many cores there are: each may have two control planes, of a gigabyte."""
 _LOOK_EVERY = 0.05
-_HELD_BACK = (signal.SIGINT, signal.SIGTERM)
 _GRACE = 30.0
 """Seconds for which a job that is told to stop may clean up: those on a control plane end it."""
 
@@ -105,16 +104,19 @@ def _leaving_on_sigterm() -> Iterator[None]:
 @contextmanager
 def _signals_held_back() -> Iterator[None]:
     """A signal is heard at the end of the block: by one in the middle a process could be started that nobody ends."""
-    before = signal.pthread_sigmask(signal.SIG_BLOCK, _HELD_BACK)
+    came: list[int] = []
+
+    def remember(number: int, _: FrameType | None) -> None:
+        came.append(number)
+
+    before = {number: signal.signal(number, remember) for number in (signal.SIGINT, signal.SIGTERM)}
     try:
         yield
     finally:
-        signal.pthread_sigmask(signal.SIG_SETMASK, before)
-
-
-def _hear_signals() -> None:
-    """In a new process, which inherits what is held back."""
-    signal.pthread_sigmask(signal.SIG_UNBLOCK, _HELD_BACK)
+        for number, handler in before.items():
+            signal.signal(number, handler)
+        for each in came:
+            signal.raise_signal(each)
 
 
 def _environment() -> dict[str, str]:
@@ -149,9 +151,7 @@ class _Group:
     """A process and all that it starts, unless that has a session of its own, as control planes have."""
 
     def __init__(self, command: Sequence[str | Path], **given: Any) -> None:
-        self.process = subprocess.Popen(
-            command, env=_environment(), start_new_session=True, preexec_fn=_hear_signals, **given
-        )
+        self.process = subprocess.Popen(command, env=_environment(), start_new_session=True, **given)
 
     def interrupt(self) -> None:
         """As by Ctrl-C at a terminal, which every process of a group hears: pytest cleans up, and one within a test."""
