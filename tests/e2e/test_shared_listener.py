@@ -209,6 +209,52 @@ async def test_what_is_stored_of_environments_is_moved_once_in_such_a_process(si
         assert not [each for each in replica.log.of("storage migration") if each["crd"] == NAME]
 
 
+async def on_a_listener_of_their_own(site: Site) -> None:
+    """The definition as an operator writes it whose environments have a listener of their own."""
+    other = {"service": {"name": "own", "namespace": site.namespace, "path": "/convert", "port": 8001}}
+    ours = await definition(site)
+    moved = {
+        "apiVersion": CUSTOM_RESOURCES.api_version,
+        "kind": CUSTOM_RESOURCES.kind,
+        "metadata": {"name": NAME},
+        "spec": {
+            **{key: ours["spec"][key] for key in ("group", "names", "scope", "versions")},
+            "conversion": {
+                "strategy": "Webhook",
+                "webhook": {
+                    "conversionReviewVersions": ["v1"],
+                    "clientConfig": {**other, "caBundle": msgspec.to_builtins(OTHER.certificate)},
+                },
+            },
+        },
+    }
+    body = msgspec.json.encode(moved)
+    await site.client.call(request.apply(Ref(CUSTOM_RESOURCES, "", NAME), body, MANAGER, force=True))
+
+
+@everywhere(controllers=False)
+async def test_a_listener_of_their_own_is_left_when_every_replica_converts_on_the_other(site: Site) -> None:
+    """apiversions section 3.3: in a rolling update some replica still has them on the listener of their own."""
+    async with replicas(site) as operator:
+        first = await operator.add()
+        await registered(site)
+        await operator.lose(first)
+        await on_a_listener_of_their_own(site)
+        await a_pod(site, "older")
+        await operator.proxy.tell(Endpoint("older", "10.9.0.1"))
+        replica = BothReplica(site, operator.proxy, 7)
+        operator.all.append(replica)
+
+        await replica.start()
+        await replica.led()
+        await site.until(lambda: bool(replica.log.of("definitions wait for replicas")), every=0.1)
+
+        assert service_of(await definition(site))["name"] == "own"
+
+        await operator.proxy.tell(replica.endpoint)
+        assert service_of(await registered(site))["name"] == SERVICE
+
+
 @everywhere(controllers=False)
 async def test_a_listener_of_their_own_is_left_with_its_authority_in_one_write(site: Site) -> None:
     """No state of the definition names one listener and trusts the other."""
@@ -216,25 +262,7 @@ async def test_a_listener_of_their_own_is_left_with_its_authority_in_one_write(s
         first = await operator.add()
         before = await registered(site)
         await operator.lose(first)
-        other = {"service": {"name": "own", "namespace": site.namespace, "path": "/convert", "port": 8001}}
-        ours = await definition(site)
-        moved = {
-            "apiVersion": CUSTOM_RESOURCES.api_version,
-            "kind": CUSTOM_RESOURCES.kind,
-            "metadata": {"name": NAME},
-            "spec": {
-                **{key: ours["spec"][key] for key in ("group", "names", "scope", "versions")},
-                "conversion": {
-                    "strategy": "Webhook",
-                    "webhook": {
-                        "conversionReviewVersions": ["v1"],
-                        "clientConfig": {**other, "caBundle": msgspec.to_builtins(OTHER.certificate)},
-                    },
-                },
-            },
-        }
-        body = msgspec.json.encode(moved)
-        await site.client.call(request.apply(Ref(CUSTOM_RESOURCES, "", NAME), body, MANAGER, force=True))
+        await on_a_listener_of_their_own(site)
         await site.history.follow(CUSTOM_RESOURCES)
         states: set[tuple[str, bytes]] = set()
         watching = site.start(noted(site, states))

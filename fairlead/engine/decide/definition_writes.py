@@ -131,13 +131,15 @@ def _own_bundle(wish: DefinitionWish, live: Tree | None) -> bytes:
     if not waits:
         return b""
     # Who serves at another address shows another certificate, so the bundle goes with the address.
-    return (authority_of(live) or b"") if _has_our_address(wish, live) else wish.bundle
+    return (authority_of(live) or b"") if has_our_address(wish, live) else wish.bundle
 
 
-def _has_our_address(wish: DefinitionWish, live: Tree) -> bool:
+def has_our_address(wish: DefinitionWish, live: Tree) -> bool:
+    """Whether objects are converted where they are to be, whoever wrote that."""
     if wish.webhook is None:
         return False
-    return same_conversion(wish.webhook.conversion(b""), live["spec"]["conversion"], lambda *_: True)
+    held = live["spec"].get("conversion") or NOT_CONVERTED
+    return same_conversion(wish.webhook.conversion(b""), held, lambda *_: True)
 
 
 def _lacks(wish: DefinitionWish, body: Tree, live: Tree) -> bool:

@@ -25,7 +25,7 @@ from fairlead.engine.decide.definition_rounds import (
     read_first,
     unread,
 )
-from fairlead.engine.decide.definition_writes import DefinitionWish, Step, next_step
+from fairlead.engine.decide.definition_writes import DefinitionWish, Step, has_our_address, next_step
 from fairlead.engine.decide.owned_definitions import (
     Owner,
     disputed,
@@ -161,8 +161,9 @@ def _awaited(seen: DefinitionSnapshot, live: Tree | None) -> Decision | Need | N
 
 
 def _names_more(wish: DefinitionWish, live: Tree | None) -> bool:
-    """Whether a version, or the webhook, is new to the definition."""
-    if live is None or wish.definition is None or not is_ours(live, wish.webhook, wish.owner):
+    """Whether a version, or the webhook, is new to the definition: who serves at an address that we wrote earlier may be
+    others than those at the one of today."""
+    if live is None or wish.definition is None or not has_our_address(wish, live):
         return True
     there = {each["name"] for each in live["spec"]["versions"]}
     return any(each["name"] not in there for each in wish.definition["spec"]["versions"])
