@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+from typing import Any
 
 import msgspec
 import pytest
@@ -320,5 +321,42 @@ def test_a_journal_that_cannot_be_kept_has_nothing_written() -> None:
         await task
         assert world.stored == ["v2"]
         assert path_of(CONFIGMAPS, HOME, migration_name(NAME)) in world.server.objects
+
+    played(scenario)
+
+
+@pytest.mark.parametrize(
+    "edited",
+    [
+        {"place": 7},
+        {"settled": "2030-01-01T00:00:00"},
+        {"crd": "gadgets.shop.example.com"},
+        {"phase": "Swept"},
+        {"plan": None},
+        {"plan": {"resource": "widgets"}},
+        {"phase": "Verify", "listVersion": "9" * 5000},
+    ],
+    ids=str,
+)
+def test_a_journal_that_people_have_edited_harms_nobody(edited: dict[str, Any]) -> None:
+    """The next leader begins anew where it cannot go by what it finds."""
+
+    async def scenario(world: World) -> None:
+        def lose() -> None:
+            world.leads = False
+
+        world.before("PATCH", "w-15", lose)
+        await world.migrate()
+        path = path_of(CONFIGMAPS, HOME, migration_name(NAME))
+        found = world.server.objects[path]
+        journal = {**msgspec.json.decode(found["data"]["journal"]), **edited}
+        world.server.objects[path] = {**found, "data": {"journal": msgspec.json.encode(journal).decode()}}
+        world.leads = True
+
+        await world.migrate()
+
+        assert world.runs[-1].finished
+        assert world.stored == ["v2"]
+        assert {*world.server.stored_in.values()} == {"v2"}
 
     played(scenario)

@@ -161,8 +161,8 @@ def _awaited(seen: DefinitionSnapshot, live: Tree | None) -> Decision | Need | N
 
 
 def _names_more(wish: DefinitionWish, live: Tree | None) -> bool:
-    """Whether a version, or the webhook, is new to the definition: who serves at an address that we wrote earlier may be
-    others than those at the one of today."""
+    """Whether a version, or the webhook, is new to the definition: at an address that we wrote earlier others may serve
+    than at that of today."""
     if live is None or wish.definition is None or not has_our_address(wish, live):
         return True
     there = {each["name"] for each in live["spec"]["versions"]}

@@ -274,6 +274,28 @@ def test_a_run_goes_on_where_another_was_cut_off() -> None:
     assert after == structs.replace(before, run="now", problem="")
 
 
+def test_a_run_that_goes_on_waits_for_api_servers_where_the_definition_was_written_since() -> None:
+    """Its storage version may have been another one meanwhile, so what was heard before does not count."""
+    fields: dict[str, Any] = {"f:spec": {"f:versions": {}}}
+    young = {"manager": "m", "time": "2029-12-31T23:59:57Z", "fieldsV1": fields}
+    before = structs.replace(a_journal(Phase.REWRITE, is_early=True, settled=NOW - timedelta(hours=1)), run="earlier")
+
+    flipped = Play(a_definition(generation=5, managedFields=[young]), {}).step(before)
+    unchanged = Play(a_definition(managedFields=[young]), {}).step(before)
+
+    assert (flipped.phase, flipped.settled) == (Phase.REWRITE, NOW + timedelta(seconds=7))
+    assert unchanged.settled == before.settled
+
+
+@pytest.mark.parametrize("place", [-1, 1])
+def test_a_journal_that_somebody_edited_is_begun_anew(place: int) -> None:
+    before = structs.replace(a_journal(Phase.REWRITE, cursor="ns/b"), place=place)
+
+    for each in (before, structs.replace(before, run="earlier")):
+        after = Play(a_definition(), {}).step(each)
+        assert (after.phase, after.cursor, after.place) == (Phase.SETTLE, "", 0)
+
+
 @pytest.mark.parametrize("phase", [Phase.CLEAN, Phase.INCOMPLETE, Phase.CONFLICT])
 def test_a_run_that_ended_is_followed_by_another_from_the_start(phase: Phase) -> None:
     before = structs.replace(a_journal(phase, cursor="ns/b"), run="earlier")
@@ -348,3 +370,30 @@ def test_objects_that_cannot_be_listed_stop_a_run_that_has_its_definition(defini
     after = Play(definition, {"": Bad("absent", "no page", 404)}).step(a_journal(Phase.REWRITE))
 
     assert (after.phase, after.problem) == (Phase.REWRITE, "the objects cannot be listed: no page")
+
+
+@pytest.mark.parametrize(
+    "bad", [Bad("failed", "continue key is not valid", 400), Bad("timeout", "Too large resource version", 504)]
+)
+def test_a_token_that_the_server_does_not_take_is_not_sent_by_the_next_run(bad: Bad) -> None:
+    """Of a cluster that was restored meanwhile, say: else no run would ever come past it."""
+    play = Play(a_definition(), {"t1": bad, "": a_page(("b", "2"), ("c", "3"))}, {"c": written("101")})
+
+    stopped = play.step(a_journal(Phase.REWRITE, token="t1", cursor="ns/b"))
+    resumed = play.step(structs.replace(stopped, run="earlier"))
+    after = play.step(resumed)
+
+    assert stopped.problem == f"the objects cannot be listed: {bad.text}"
+    assert (resumed.token, resumed.cursor) == ("", "ns/b")
+    assert play.names == ["c"]
+    assert after.phase is Phase.VERIFY
+
+
+def test_versions_of_more_digits_than_numbers_have_say_nothing() -> None:
+    endless = "9" * 5000
+    play = Play(a_definition(), {"": a_page(("a", "1"))}, {"a": written("1")})
+
+    after = play.step(structs.replace(a_journal(Phase.VERIFY), list_version=endless))
+
+    assert play.names == ["a"]
+    assert after.phase is Phase.PRUNE

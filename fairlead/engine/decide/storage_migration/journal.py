@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from datetime import datetime
 from enum import Enum
-from typing import TypeAlias
+from typing import Annotated, TypeAlias
 
-from msgspec import Struct, structs
+from msgspec import Meta, Struct, structs
 
 from fairlead.core.ask import Need
 from fairlead.core.decision import Decision, Hold
@@ -14,6 +14,8 @@ from fairlead.core.reason import Reason
 from fairlead.engine.decide.job import JobSnapshot, Turn
 from fairlead.engine.decide.migration import Plan
 
+Moment: TypeAlias = Annotated[datetime, Meta(tz=True)]
+"""What people may have edited: with a time of nowhere nothing could be compared."""
 MOST_FAILURES = 100
 """Objects that are named; of the others only their number is."""
 LONGEST_CAUSE = 2_000
@@ -77,7 +79,7 @@ class BuiltIn(Struct, frozen=True, rename="camel"):
     version: str
     """Of its API."""
     is_ours: bool
-    since: datetime
+    since: Moment
     was_running: bool = False
 
 
@@ -97,7 +99,7 @@ class StorageJournal(Struct, frozen=True, kw_only=True, rename="camel"):
     to write."""
     contested: tuple[str, ...] = ()
     """Objects whose write in this walk was refused as a conflict: one that nobody else wrote is not stored anew."""
-    settled: datetime | None = None
+    settled: Moment | None = None
     """When every API server has heard of the definition."""
     is_early: bool = False
     """Whether all objects are written before there is a checkpoint: then each is proven by a write after it."""
@@ -125,7 +127,7 @@ class StorageJournal(Struct, frozen=True, kw_only=True, rename="camel"):
     """Why the cluster's own migration is not used, or no longer."""
     problem: str = ""
     """Why the run ended where it is, or what a final phase says."""
-    completed_at: datetime | None = None
+    completed_at: Moment | None = None
 
 
 class StorageView(Struct, frozen=True, kw_only=True):

@@ -14,6 +14,8 @@ from kubeloop.objects.meta import Ref, Resource
 from kubeloop.unreadable import UNREADABLE
 
 MANAGER = "fairlead-storage-migration"
+LONGEST_VERSION = 20
+"""Digits: they are numbers of 64 bits."""
 
 
 class _Meta(Struct, frozen=True, rename="camel"):
@@ -133,4 +135,8 @@ def failure_of(stored: Stored, answer: Bad) -> Failure:
 
 def is_newer(version: str, than: str) -> bool:
     """By number; versions that are no numbers say nothing."""
-    return version.isdecimal() and than.isdecimal() and int(version) > int(than)
+    return _is_number(version) and _is_number(than) and int(version) > int(than)
+
+
+def _is_number(version: str) -> bool:
+    return version.isascii() and version.isdigit() and len(version) <= LONGEST_VERSION

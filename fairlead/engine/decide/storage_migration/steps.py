@@ -64,7 +64,7 @@ Unsafe = Callable[[Tree], str]
 def step_of(unsafe: Unsafe = lambda _: "") -> Step[StorageJournal, StorageView]:
     def step(seen: Snapshot, now: datetime) -> Outcome:
         journal = seen.journal
-        if journal is None or journal.run != seen.world.run:
+        if journal is None or journal.run != seen.world.run or not _is_of(journal, seen.world):
             return _entered(journal, seen, now, unsafe)
         if journal.phase in FINAL or journal.problem:
             return Turn(journal, Decision("rest", Hold(Reason.COMPLETE)))
@@ -110,8 +110,9 @@ def _entered(before: StorageJournal | None, seen: Snapshot, now: datetime, unsaf
     begun = StorageJournal(crd=view.crd, run=view.run, scope=view.namespaces)
     if isinstance(definition, str):
         return stopped(begun, definition)
-    if before is not None and _goes_on(before, view, definition):
-        return moving(structs.replace(before, run=view.run, problem=""), "resume", now)
+    if before is not None and before.plan is not None and _goes_on(before, before.plan, view, definition):
+        settled = _settled_anew(before, before.plan, definition, view, now)
+        return moving(structs.replace(before, run=view.run, problem="", settled=settled), "resume", now)
     match plan_of(definition, even_clean=view.force):
         case Clean():
             if before is not None and before.phase is Phase.CLEAN:  # what the last run did stays known
@@ -127,10 +128,24 @@ def _entered(before: StorageJournal | None, seen: Snapshot, now: datetime, unsaf
             return moving(structs.replace(begun, settled=_settles(definition, view, now)), "check", now)
 
 
-def _goes_on(before: StorageJournal, view: StorageView, definition: Tree) -> bool:
-    if before.phase in FINAL or before.plan is None or (before.crd, before.scope) != (view.crd, view.namespaces):
-        return False
-    return not difference(before.plan, definition)
+def _is_of(journal: StorageJournal, view: StorageView) -> bool:
+    """Whether it tells of what is migrated; people may have edited it."""
+    is_same = (journal.crd, journal.scope) == (view.crd, view.namespaces)
+    return is_same and journal.place in range(max(len(view.namespaces), 1))
+
+
+def _goes_on(before: StorageJournal, plan: Plan, view: StorageView, definition: Tree) -> bool:
+    return before.phase not in FINAL and _is_of(before, view) and not difference(plan, definition)
+
+
+def _settled_anew(
+    before: StorageJournal, plan: Plan, definition: Tree, view: StorageView, now: datetime
+) -> datetime | None:
+    """A definition that was written since may have had another storage version for a while, and API servers that have
+    not heard of its end."""
+    if definition["metadata"].get("generation", 0) == plan.generation:
+        return before.settled
+    return max(before.settled or now, _settles(definition, view, now))
 
 
 def _settles(definition: Tree, view: StorageView, now: datetime) -> datetime:

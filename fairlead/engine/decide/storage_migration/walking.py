@@ -61,7 +61,9 @@ def page_at(journal: StorageJournal, plan: Plan, seen: Snapshot, now: datetime) 
             # Without a token from the start: what is not behind the cursor is left out.
             return moving(structs.replace(journal, token=token), "go_on_elsewhere", now)
         case Bad() as bad:
-            return stopped_or_lost(journal, plan, seen, now, f"the objects cannot be listed: {bad.text or bad.kind}")
+            # A token may be what is wrong, such as one from before the cluster was restored: the next run has none.
+            begun = structs.replace(journal, token="")
+            return stopped_or_lost(begun, plan, seen, now, f"the objects cannot be listed: {bad.text or bad.kind}")
         case Good(body):
             try:
                 objects, token, remaining, _ = page_of(plan.resource, body)
