@@ -360,3 +360,30 @@ def test_a_journal_that_people_have_edited_harms_nobody(edited: dict[str, Any]) 
         assert {*world.server.stored_in.values()} == {"v2"}
 
     played(scenario)
+
+
+def test_a_kind_that_becomes_mixed_by_an_edit_of_its_status_is_taken_up_although_the_watch_was_quick() -> None:
+    """The watch shows the end of a run before the run has ended, and then nothing for a long time."""
+
+    async def scenario(world: World) -> None:
+        migrations = world.migrations()
+
+        async def shown(request: Request, when: str) -> Response | None:
+            if when == "after" and request.path.endswith("/status"):
+                migrations.wake()
+            return None
+
+        world.server.fault = shown
+        task = asyncio.create_task(migrations.run())
+        await asyncio.sleep(20)
+        assert world.stored == ["v2"]
+
+        world.server.definition()["status"]["storedVersions"] = ["v1", "v2"]
+        migrations.wake()
+        await asyncio.sleep(20)
+
+        assert len(world.runs) == 2
+        assert world.stored == ["v2"]
+        task.cancel()
+
+    played(scenario)

@@ -151,7 +151,8 @@ class Migrations:
         counted = structs.replace(end, failed=failed)
         seconds = self._terms.rests(counted) if end.problem else AGAIN_SECONDS
         self._rests = {key: until for key, until in self._rests.items() if key[0] != name}
-        self._rests[name, end.definition.generation] = clock.monotonic() + seconds
+        if any(each.name == name for each in self._terms.mixed()):  # what is clean by now is due as soon as it is not
+            self._rests[name, end.definition.generation] = clock.monotonic() + seconds
         self._terms.ended(counted, seconds)
 
     async def _wait(self) -> None:
