@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 
 from fairlead.engine.certificates import pairs
+from fairlead.engine.conversion.webhook import ReviewTerms
 from fairlead.engine.decide.owned_definitions import Owner
 from fairlead.engine.decide.registration import Tree, Webhook
 from fairlead.engine.decide.replicas import ReplicaQuestion
@@ -17,7 +18,9 @@ from fairlead.engine.decide.replicas import ReplicaQuestion
 class SharedConversion:
     """Of one process."""
 
-    def __init__(self, webhook: Webhook, port: int, owner: Owner, replicas: ReplicaQuestion) -> None:
+    def __init__(
+        self, webhook: Webhook, port: int, owner: Owner, replicas: ReplicaQuestion, reviews: ReviewTerms
+    ) -> None:
         self.webhook = webhook
         self.port = port
         """Which the process listens on."""
@@ -25,6 +28,8 @@ class SharedConversion:
         """As whom definitions are written."""
         self.replicas = replicas
         """Who must be able to convert what is registered."""
+        self.reviews = reviews
+        """What reviews of all kinds are held to there, and how they are answered."""
         self.bundle: Callable[[], bytes] = lambda: b""
         """PEM of the authorities for a definition that begins to name the listener; set by whoever keeps it."""
         self._kinds: dict[str, tuple[str, ...]] = {}

@@ -11,9 +11,11 @@ from typing import Any
 import msgspec
 import pytest
 import yaml
+from msgspec import structs
 
 from fairlead.contracts import contract
 from fairlead.contracts.apiversions.kinds import CA_MANAGER, CONVERTIBLE, CRD_OWNER
+from fairlead.contracts.apiversions.settings import ReviewLimits
 from fairlead.contracts.environments.install.definitions import materializes
 from fairlead.contracts.environments.kinds import BALANCERS, CONSOLES, MANAGER, MATERIALIZES
 from fairlead.contracts.environments.settings import ConversionOptions, EnvironmentsOptions, Settings
@@ -31,7 +33,7 @@ from kubesim.pki import Authority
 from tests.e2e.clusters import CUSTOM_RESOURCES, Site, everywhere
 from tests.e2e.converting import LATEST, NAME, OLD, an_environment, definition
 from tests.e2e.replicated_operator import SERVICE, Replica, Replicas
-from tests.e2e.service_proxy import Endpoint, a_pod
+from tests.e2e.service_proxy import Endpoint, ServiceProxy, a_pod
 from tests.e2e.test_apiversions_process import operating
 from tests.e2e.widgets import widgets
 
@@ -51,10 +53,10 @@ class BothReplica(Replica):
 
 
 @asynccontextmanager
-async def replicas(site: Site) -> AsyncIterator[Replicas]:
+async def replicas(site: Site, of: type[Replica] = BothReplica) -> AsyncIterator[Replicas]:
     """None yet, behind a Service; the kinds of environments are gone before and afterwards."""
     await without_kinds(site)
-    made = Replicas(site, BothReplica)
+    made = Replicas(site, of)
     await made.begin()
     try:
         yield made
@@ -312,8 +314,35 @@ async def test_what_is_no_review_is_answered_as_on_the_port_of_all_parts(site: S
         assert strange["result"]["status"] == "Failure"
 
 
-def a_review(*objects: Tree, to: str) -> bytes:
-    request_ = {"uid": "u-1", "desiredAPIVersion": to, "objects": objects}
+class CautiousReplica(BothReplica):
+    """With small reviews alone."""
+
+    def __init__(self, site: Site, proxy: ServiceProxy, number: int) -> None:
+        super().__init__(site, proxy, number)
+        self._settings = structs.replace(self._settings, reviews=ReviewLimits(largest=1000))
+
+
+@everywhere(controllers=False, on=("sim",))
+async def test_reviews_of_environments_are_held_to_the_limits_of_that_port(site: Site) -> None:
+    """apiversions section 2.2: `--max-review-bytes` and the other limits are those of reviews of every kind."""
+    async with replicas(site, CautiousReplica) as operator:
+        replica = await operator.add()
+        large = an_environment("m", OLD, podLabels={"x": "y" * 1000})
+
+        reply = await replica.webhooks(
+            Call(
+                method="POST",
+                url="/convert",
+                headers=(("Content-Type", "application/json"),),
+                body=a_review(large, to=MATERIALIZES.api_version),
+            )
+        )
+
+        assert reply.status == 413
+
+
+def a_review(*objects: Tree, to: str, uid: str = "u-1") -> bytes:
+    request_ = {"uid": uid, "desiredAPIVersion": to, "objects": objects}
     return msgspec.json.encode(
         {"apiVersion": "apiextensions.k8s.io/v1", "kind": "ConversionReview", "request": request_, "response": {}}
     )
@@ -344,6 +373,7 @@ async def test_one_port_of_a_process_answers_for_both_parts_over_tls(site: Site,
             "many": await operator.send(a_review(*many, to=MATERIALIZES.api_version)),
             "a widget": await operator.send(a_review(widget, to=f"{kind.group}/v2")),
             "no review": await operator.send(b"{}"),
+            "many, and no review": await operator.send(a_review(*many, to=MATERIALIZES.api_version, uid="")),
         }
         served = [line for line in operator.program.lines if " port=" in line and "served" in line]
 
@@ -352,6 +382,7 @@ async def test_one_port_of_a_process_answers_for_both_parts_over_tls(site: Site,
         "many": 200,
         "a widget": 200,
         "no review": 400,
+        "many, and no review": 400,
     }
     for name, count in (("an environment", 1), ("many", 300), ("a widget", 1)):
         response = msgspec.json.decode(answers[name][2])["response"]

@@ -23,6 +23,8 @@ from fairlead.core.ask import Answers, Good
 from fairlead.core.decision import Decision, Hold
 from fairlead.engine.certificates import pairs
 from fairlead.engine.controller import BackOff, Controller, LogRecord, RolloutKey, Wake
+from fairlead.engine.conversion.review import Manner
+from fairlead.engine.conversion.webhook import ReviewTerms
 from fairlead.engine.decide import conversion_probe
 from fairlead.engine.decide.conversion_probe import Probed, ProbeResult
 from fairlead.engine.decide.definition_rounds import Repairs
@@ -203,7 +205,11 @@ def shared_conversion(settings: ApiVersionsSettings, home: str) -> SharedConvers
         return None
     webhook = webhook_of(settings, home)
     replicas = ReplicaQuestion(webhook.namespace, webhook.name, CONVERTIBLE)
-    return SharedConversion(webhook, settings.port, owner_of(settings, home), replicas)
+    limits = settings.reviews
+    reviews = ReviewTerms(
+        largest=limits.largest, longest=limits.timeout, at_once=limits.concurrent, manner=Manner(in_words=True)
+    )
+    return SharedConversion(webhook, settings.port, owner_of(settings, home), replicas, reviews)
 
 
 def owner_of(settings: ApiVersionsSettings, home: str) -> Owner:

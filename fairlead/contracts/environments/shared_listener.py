@@ -19,8 +19,7 @@ from fairlead.contracts.environments.metrics import EnvironmentMetrics
 from fairlead.contracts.environments.migration import StoredEnvironments
 from fairlead.contracts.environments.settings import ConversionOptions
 from fairlead.engine.certificates.served import Credentials
-from fairlead.engine.conversion.review import Manner
-from fairlead.engine.conversion.webhook import Conversion, Elsewhere, Reviewed, ReviewTerms
+from fairlead.engine.conversion.webhook import Conversion, Elsewhere, Reviewed
 from fairlead.engine.conversion.worker import Worker
 from fairlead.engine.decide.registration import is_converted
 from fairlead.engine.kinds.registration import Owned, Registration
@@ -35,7 +34,6 @@ NAME = "environment-definitions"
 PATH = "/convert"
 TIMEOUT, ENDING = 30.0, 5.0
 HELP = "webhook-service-*, tls-* and webhook-cert-reload-interval of environments do not count; those of webhooks do"
-TERMS = ReviewTerms(manner=Manner(in_words=True))
 
 
 def shared_with(options: ConversionOptions, context: PartContext) -> SharedConversion | None:
@@ -53,6 +51,7 @@ class SharedConverting:
         self, options: ConversionOptions, shared: SharedConversion, context: PartContext, metrics: EnvironmentMetrics
     ) -> None:
         self._metrics = metrics
+        self._reviews = shared.reviews
         self._log = context.log
         self._log.info("conversion shared", port=shared.port, service=shared.webhook.server_name, help=HELP)
         self.stored = StoredEnvironments(context, metrics)
@@ -89,14 +88,14 @@ class SharedConverting:
 
     @asynccontextmanager
     async def _opened(self, _: Credentials) -> AsyncIterator[Routes]:
-        worker = Worker(RULES_NAME)
+        worker = Worker(RULES_NAME, self._reviews.manner, self._reviews.longest)
         try:
             yield {PATH: self._conversion(worker)}
         finally:
             await worker.close()
 
     def _conversion(self, elsewhere: Elsewhere | None) -> Conversion:
-        return Conversion(RULES, self._log, elsewhere, self._converted, TERMS)
+        return Conversion(RULES, self._log, elsewhere, self._converted, self._reviews)
 
     def _converted(self, reviewed: Reviewed) -> None:
         self._metrics.conversions.labels("success" if reviewed.succeeded else "failure").inc()
