@@ -392,7 +392,7 @@ async def test_every_effect_is_in_the_audit_file(site: Site, tmp_path: Path) -> 
 async def test_progress_is_told_as_lines_of_json(site: Site) -> None:
     """Section 2.3."""
     await stored_in_v1(site, 30)
-    words = ("--settle", "0s", "--qps", "5", "--burst", "1", "--page-size", "10", "--progress", "json")
+    words = ("--settle", "0s", "--qps", "5", "--burst", "1", "--page-size", "5", "--progress", "json")
 
     ran = await api(site.client, "migrate", NAME, *words, "--journal", site.namespace)
 

@@ -15,7 +15,7 @@ from kubeloop.errors import TransportError
 from kubeloop.objects.core import CONFIGMAPS
 from kubeloop.request import Request, Response, path_of
 from tests.engine.definition_server import NAME, a_definition
-from tests.engine.migrations import HOME, OBJECTS, Run, World, is_rewrite, played
+from tests.engine.migrations import CONVERTED, HOME, OBJECTS, Run, World, is_rewrite, played
 from tests.kubeloop.scripted import failure
 
 
@@ -286,6 +286,25 @@ def test_nothing_is_written_while_nobody_converts() -> None:
         world.server.write({"metadata": {"name": NAME}, "spec": {"conversion": {"strategy": "Webhook"}}})
         await task
         assert world.stored == ["v2"]
+
+    played(scenario)
+
+
+def test_no_further_page_is_written_once_somebody_has_taken_the_conversion_away() -> None:
+    """Each write would drop what the old version has alone."""
+
+    async def scenario(world: World) -> None:
+        unconverted = {"metadata": {"name": NAME}, "spec": {"conversion": {"strategy": "None"}}}
+        world.before("PATCH", "w-05", lambda: world.server.write(unconverted))
+        task = asyncio.create_task(world.migrate())
+        await asyncio.sleep(60)
+
+        assert world.written == OBJECTS[:10]
+        assert world.stored == ["v1", "v2"]
+        world.server.write({"metadata": {"name": NAME}, "spec": CONVERTED})
+        await task
+        assert world.stored == ["v2"]
+        assert {*world.server.stored_in.values()} == {"v2"}
 
     played(scenario)
 

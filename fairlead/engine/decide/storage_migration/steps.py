@@ -55,6 +55,7 @@ from fairlead.engine.decide.storage_migration.journal import (
 from fairlead.engine.decide.storage_migration.lost_definition import stopped_or_lost
 from fairlead.engine.decide.storage_migration.objects import page_of
 from fairlead.engine.decide.storage_migration.rewriting import refs, rewrite, verify
+from fairlead.engine.decide.storage_migration.walking import page_asked
 from kubeloop.unreadable import UNREADABLE
 
 Unsafe = Callable[[Tree], str]
@@ -81,20 +82,26 @@ def _at(journal: StorageJournal, plan: Plan, seen: Snapshot, now: datetime, unsa
             return _settled(journal, now, seen.world)
         case Phase.CHECKPOINT:
             return _checkpoint(journal, plan, seen, now)
-        case Phase.REFS:
-            return refs(journal, plan, seen, now)
+        case Phase.REFS | Phase.REWRITE | Phase.VERIFY:
+            return _spoiled(journal, plan, seen, now, unsafe) or _page(journal, plan, seen, now)
         case Phase.CHOOSE:
             return choose(journal, plan, seen, now)
         case Phase.BUILT_IN:
             return await_built_in(journal, plan, seen, now)
-        case Phase.REWRITE:
-            return rewrite(journal, plan, seen, now)
-        case Phase.VERIFY:
-            return verify(journal, plan, seen, now)
         case Phase.PRUNE:
             return _pruned(journal, plan, seen, now, unsafe)
         case _:
             return _entered(None, seen, now, unsafe)
+
+
+def _page(journal: StorageJournal, plan: Plan, seen: Snapshot, now: datetime) -> Outcome:
+    match journal.phase:
+        case Phase.REFS:
+            return refs(journal, plan, seen, now)
+        case Phase.REWRITE:
+            return rewrite(journal, plan, seen, now)
+        case _:
+            return verify(journal, plan, seen, now)
 
 
 def decide_of(unsafe: Unsafe = lambda _: "") -> Callable[[Snapshot, datetime], Any]:
@@ -146,6 +153,21 @@ def _settled_anew(
     if definition["metadata"].get("generation", 0) == plan.generation:
         return before.settled
     return max(before.settled or now, _settles(definition, view, now))
+
+
+def _spoiled(journal: StorageJournal, plan: Plan, seen: Snapshot, now: datetime, unsafe: Unsafe) -> Outcome | None:
+    """Why the next page is not written: whoever changed the definition since the last one may have taken its conversion
+    away, and every write would drop something then."""
+    asked = definition_asked(seen.world.crd)
+    if todo := seen.answers.lacking((asked, page_asked(journal, plan, seen.world))):
+        return Need(todo)
+    definition = definition_found(seen.answers[asked], seen.world.crd)
+    if isinstance(definition, str):  # its objects cannot be listed either, and that says more
+        return None
+    if why := difference(plan, definition):
+        return ended(journal, Phase.CONFLICT, now, why)
+    why = "" if seen.world.loses else unsafe(definition)
+    return stopped(journal, why) if why else None
 
 
 def _settles(definition: Tree, view: StorageView, now: datetime) -> datetime:

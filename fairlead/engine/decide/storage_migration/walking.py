@@ -15,6 +15,7 @@ from fairlead.engine.decide.storage_migration.journal import (
     Outcome,
     Snapshot,
     StorageJournal,
+    StorageView,
     moving,
     stopped,
     with_failures,
@@ -43,17 +44,21 @@ class PageResult(Struct, frozen=True, kw_only=True):
     repaired: int = 0
 
 
-def page_at(journal: StorageJournal, plan: Plan, seen: Snapshot, now: datetime) -> Page | Outcome:
-    """The page that is next, or what is to be asked or done instead."""
-    namespaces = seen.world.namespaces or ("",)
+def page_asked(journal: StorageJournal, plan: Plan, view: StorageView) -> Ask:
+    namespaces = view.namespaces or ("",)
     listing = Listing(
         plan.resource,
         namespaces[journal.place],
-        limit=seen.world.page_size,
+        limit=view.page_size,
         cursor=journal.token,
         metadata_only=True,
     )
-    asked = Ask(listing, timeout=PAGE_TIMEOUT_SECONDS)
+    return Ask(listing, timeout=PAGE_TIMEOUT_SECONDS)
+
+
+def page_at(journal: StorageJournal, plan: Plan, seen: Snapshot, now: datetime) -> Page | Outcome:
+    """The page that is next, or what is to be asked or done instead."""
+    asked = page_asked(journal, plan, seen.world)
     if todo := seen.answers.lacking((asked,)):
         return Need(todo)
     match seen.answers[asked]:
