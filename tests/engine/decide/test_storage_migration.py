@@ -313,7 +313,10 @@ def test_it_waits_only_as_long_as_the_versions_are_young() -> None:
     unknown = Play(a_definition(), {}).step(None)
     waiting = Play(a_definition(), {}).turn(unknown)
 
+    early = Play(a_definition(managedFields=[old]), {}).step(None, structs.replace(VIEW, early=True))
+
     assert young.settled == NOW + timedelta(seconds=7)
+    assert early.settled == NOW + timedelta(seconds=10)
     assert unknown.settled == NOW + timedelta(seconds=10)
     assert waiting.decision.verdict == Hold(waiting.decision.verdict.reason, NOW + timedelta(seconds=10))
 

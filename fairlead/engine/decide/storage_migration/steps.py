@@ -171,9 +171,12 @@ def _spoiled(journal: StorageJournal, plan: Plan, seen: Snapshot, now: datetime,
 
 
 def _settles(definition: Tree, view: StorageView, now: datetime) -> datetime:
-    """When every API server has heard of the storage version; what nobody knows is counted from now."""
+    """When every API server has heard of the storage version; what nobody knows is counted from now.
+
+    Who writes meanwhile waits for nothing, and so need not trust that two clocks are the same.
+    """
     wait = timedelta(seconds=view.settle_seconds)
-    changed = _changed_at(definition)
+    changed = None if view.early else _changed_at(definition)
     return now + wait if changed is None or changed > now else changed + wait
 
 
