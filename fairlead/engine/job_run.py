@@ -140,7 +140,7 @@ async def _stepped(
 
 def _why(decision: Decision) -> str:
     if decision.rule == "wait_for_lead":
-        return "its Lease was lost, so another run may be at work; run the command again"
+        return "its Lease was lost, so another run may be at work"
     facts = dict(decision.verdict.details) if isinstance(decision.verdict, Hold) else {}
     return f"the journal cannot be kept: {facts.get('journal', 'no answer')}"
 

@@ -31,10 +31,12 @@ async def exclusively(
     work: Callable[[Election], Awaitable[T]],
     told: Callable[[str], object] = lambda _: None,
     labels: Mapping[str, str] = {},
+    elsewhere: str = "",
 ) -> T:
     """What the work comes to, done while the Lease is held; raises Precondition where another run holds it.
 
-    `told` hears who is waited for; a Lease that is made gets the labels. Where the Lease is lost, the work is cancelled
+    `told` hears who is waited for; a Lease that is made gets the labels; `elsewhere` is what people are advised beside
+    where it cannot be had in its namespace. Where the Lease is lost, the work is cancelled
     and LostLease is raised.
     """
     taken = asyncio.Event()
@@ -57,7 +59,7 @@ async def exclusively(
     try:
         await _begun(running, taken, refused)
         if not taken.is_set() and not running.done():
-            raise Precondition(_why(election, lease))
+            raise Precondition(_why(election, lease, elsewhere))
         await running
     finally:
         running.cancel()
@@ -75,20 +77,17 @@ async def _begun(running: asyncio.Task[None], taken: asyncio.Event, refused: asy
             each.cancel()
 
 
-def _why(election: Election, lease: Ref) -> str:
+def _why(election: Election, lease: Ref, elsewhere: str) -> str:
     where = f"the Lease {lease.name} in namespace {lease.namespace}"
     match election.last_error:
         case NotFound():
-            return (
-                f"the namespace {lease.namespace} for the journal does not exist: "
-                f"create it, or name another one with --journal"
-            )
+            return f"the namespace {lease.namespace} for the journal does not exist: create it{elsewhere}"
         case None:
             return f"another run is at work: {election.holder} holds {where}; wait until it has ended"
         case Forbidden():
             return (
-                f"{where}, which keeps two runs apart, may not be taken by you: ask for a role that allows to get, "
-                f"create and update leases there, or name another namespace with --journal"
+                f"{where}, which keeps two runs apart, may not be taken: ask for a role that allows to get, create and "
+                f"update leases there{elsewhere}"
             )
         case error:
             return f"{where} cannot be taken: {error}"

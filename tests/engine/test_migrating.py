@@ -290,6 +290,33 @@ def test_nothing_is_written_while_nobody_converts() -> None:
     played(scenario)
 
 
+@pytest.mark.parametrize(
+    ("kind", "problem"),
+    [
+        ("leases", "may not be taken: ask for a role that allows to get, create and update leases there"),
+        ("configmaps", "the journal cannot be kept: "),
+    ],
+)
+def test_an_operator_that_lacks_a_right_is_told_what_an_operator_can_do(kind: str, problem: str) -> None:
+    """Nobody has called a command, and nobody has an option of one."""
+
+    async def scenario(world: World) -> None:
+        def refuse(request: Request) -> Response | None:
+            return failure(403, "Forbidden", "no right") if f"/{kind}" in request.path else None
+
+        world.server.refuse = refuse
+        task = asyncio.create_task(world.migrate())
+        await asyncio.sleep(30)
+
+        assert problem in world.ends[0].problem
+        assert not any(word in world.ends[0].problem for word in ("--journal", "command", "you"))
+        world.server.refuse = lambda _: None
+        await task
+        assert world.stored == ["v2"]
+
+    played(scenario)
+
+
 def test_no_further_page_is_written_once_somebody_has_taken_the_conversion_away() -> None:
     """Each write would drop what the old version has alone."""
 
@@ -319,6 +346,7 @@ def test_a_replica_that_has_lost_its_lease_leaves_the_rest_to_the_next() -> None
 
         assert world.written == OBJECTS[:6]
         assert world.stored == ["v1", "v2"]
+        assert [each.problem for each in world.ends] == ["its Lease was lost, so another run may be at work"]
 
     played(scenario)
 

@@ -82,7 +82,7 @@ def no_lease_of_migrations(patch: pytest.MonkeyPatch) -> None:
         def gate(self) -> None:
             """Whoever asks may."""
 
-    async def at_once(_client: Any, _lease: Any, work: Callable[[Any], Awaitable[Any]], *_: Any) -> Any:
+    async def at_once(_client: Any, _lease: Any, work: Callable[[Any], Awaitable[Any]], *_: Any, **__: Any) -> Any:
         return await work(Nobody())
 
     patch.setattr(migrate, "exclusively", at_once)

@@ -111,7 +111,10 @@ def _migrated(called: Invocation, definition: Tree) -> Awaitable[StorageJournal]
     def told(text: str) -> None:
         complain(text)
 
-    return exclusively(called.client, lease, lambda election: _walked(called, name, namespace, election), told)
+    def work(election: Election) -> Awaitable[StorageJournal]:
+        return _walked(called, name, namespace, election)
+
+    return exclusively(called.client, lease, work, told, elsewhere=options.OTHER_JOURNAL)
 
 
 async def _walked(called: Invocation, name: str, namespace: str, election: Election | None) -> StorageJournal:

@@ -253,7 +253,7 @@ class _Begun:
 
     def _exclusively(self, work: Callable[[Election], Awaitable[int]]) -> Awaitable[int]:
         lease = Ref(LEASES, self._namespace, migration_name(self._given.crd))
-        return exclusively(self._client, lease, work, told=complain)
+        return exclusively(self._client, lease, work, told=complain, elsewhere=options.OTHER_JOURNAL)
 
 
 COMMAND = Subcommand(add_arguments=_add_arguments, run=_run)

@@ -15,6 +15,8 @@ SETTLE_SECONDS = 10.0
 MOST_CONCURRENT, LARGEST_PAGE = 64, 5000
 OUTPUTS = ("text", "json", "yaml")
 PROGRESS = ("auto", "plain", "json", "none")
+OTHER_JOURNAL = ", or name another namespace with --journal"
+"""What else helps where the journal, or its Lease, cannot be kept."""
 
 
 def add_walk(parser: argparse.ArgumentParser) -> None:
