@@ -52,6 +52,17 @@ class BothReplica(Replica):
         return (PartOptions(contract("environments"), environments), *super().parts)
 
 
+class ApartReplica(Replica):
+    """With a port of their own for environments."""
+
+    @property
+    def parts(self) -> tuple[PartOptions, ...]:
+        conversion = ConversionOptions(service_name="own", service_namespace=self.site.namespace, port=8001)
+        settings = Settings(operator_namespace=self.site.namespace)
+        environments = EnvironmentsOptions(settings=settings, conversion=conversion)
+        return (PartOptions(contract("environments"), environments), *super().parts)
+
+
 @asynccontextmanager
 async def replicas(site: Site, of: type[Replica] = BothReplica) -> AsyncIterator[Replicas]:
     """None yet, behind a Service; the kinds of environments are gone before and afterwards."""
@@ -209,6 +220,29 @@ async def test_what_is_stored_of_environments_is_moved_once_in_such_a_process(si
         await site.until(lambda: replica.log.of("storage migration finished"))  # it is told once the answer is there
         assert len(replica.log.of("storage migration finished")) == 1
         assert not [each for each in replica.log.of("storage migration") if each["crd"] == NAME]
+
+
+@everywhere(controllers=False, on=("sim",))
+async def test_environments_go_back_to_a_listener_of_their_own_and_are_read_all_the_time(site: Site) -> None:
+    """apiversions I17: while one replica is told so and another not yet, both are behind the Service."""
+    async with replicas(site) as operator:
+        await operator.add()
+        await registered(site)
+        await put(site, "m", OLD)
+        apart = ApartReplica(site, operator.proxy, 8)
+        operator.all.append(apart)
+
+        await apart.start()
+        await operator.proxy.tell(*(each.endpoint for each in operator.all))
+
+        for _ in range(4):
+            found = await site.get(OLD, "m")
+            assert found is not None
+        assert service_of(await definition(site))["name"] == SERVICE
+        assert all(operator.proxy.calls.get(each.endpoint.address) for each in operator.all)
+        pod = await site.get(PODS, apart.endpoint.pod)
+        assert pod is not None
+        assert NAME in msgspec.json.decode(pod["metadata"]["annotations"][CONVERTIBLE])
 
 
 async def on_a_listener_of_their_own(site: Site) -> None:

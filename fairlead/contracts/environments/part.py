@@ -7,7 +7,7 @@ from fairlead.contracts.environments.conversion import Converting
 from fairlead.contracts.environments.explain import PART
 from fairlead.contracts.environments.metrics import EnvironmentMetrics
 from fairlead.contracts.environments.settings import EnvironmentsOptions
-from fairlead.contracts.environments.shared_listener import SharedConverting, shared_with
+from fairlead.contracts.environments.shared_listener import SharedConverting, SharedReviews, shared_with
 from fairlead.engine.part import Part, PartContext
 from fairlead.engine.shared_conversion import SharedConversion
 
@@ -23,7 +23,7 @@ def part(context: PartContext, given: EnvironmentsOptions) -> Part:
     if (shared := shared_with(given.conversion, context)) is not None:
         return _beside_others(given, shared, context, metrics)
     converting = Converting(given.conversion, context, metrics)
-    stored = converting.stored
+    stored, other = converting.stored, context.conversion
     return Part(
         name=PART,
         controllers=(
@@ -31,6 +31,7 @@ def part(context: PartContext, given: EnvironmentsOptions) -> Part:
             converting.registration.controller,
         ),
         servers=(converting.server(),),
+        shared_routes=() if other is None else (SharedReviews(other, context, metrics).routes(),),
         before_leading=(converting.registration.register,),
         leader_tasks=(stored.migrations.run,),
         jobs=stored.migrations.jobs,

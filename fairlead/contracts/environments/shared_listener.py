@@ -50,14 +50,9 @@ class SharedConverting:
     def __init__(
         self, options: ConversionOptions, shared: SharedConversion, context: PartContext, metrics: EnvironmentMetrics
     ) -> None:
-        self._metrics = metrics
-        self._reviews = shared.reviews
-        self._log = context.log
-        self._log.info("conversion shared", port=shared.port, service=shared.webhook.server_name, help=HELP)
+        context.log.info("conversion shared", port=shared.port, service=shared.webhook.server_name, help=HELP)
         self.stored = StoredEnvironments(context, metrics)
-        kinds = definitions(options.columns)
-        for each in filter(is_converted, kinds):
-            shared.takes(each)
+        self.routes = SharedReviews(shared, context, metrics).routes
         owned = Owned(
             owner=structs.replace(shared.owner, manager=MANAGER, takes_over=True),
             replicas=shared.replicas,
@@ -67,7 +62,7 @@ class SharedConverting:
         self.registration = Registration(
             context.client,
             context.caches,
-            kinds,
+            definitions(options.columns),
             shared.webhook,
             SharedBundle(shared),
             context.log,
@@ -76,6 +71,21 @@ class SharedConverting:
             name=NAME,
             owned=owned,
         )
+
+
+class SharedReviews:
+    """Answers for environments on the listener for all parts.
+
+    Also where they have one of their own: while replicas are exchanged, or somebody goes back to that, definitions name
+    the one that not all replicas were told of.
+    """
+
+    def __init__(self, shared: SharedConversion, context: PartContext, metrics: EnvironmentMetrics) -> None:
+        self._metrics = metrics
+        self._reviews = shared.reviews
+        self._log = context.log
+        for each in filter(is_converted, definitions()):
+            shared.takes(each)
 
     def routes(self) -> SharedRoutes:
         return SharedRoutes(
