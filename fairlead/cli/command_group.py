@@ -44,6 +44,7 @@ def dispatch(group: str, words: list[str]) -> int:
     """Runs the command that the words begin with; the exit code."""
     from fairlead.cli.connect import fail
     from fairlead.cli.main import UsageError, parsed
+    from fairlead.cli.patient_output import patient_errors
     from fairlead.engine.command import Precondition, Usage
 
     if not words or words[0] in ("-h", "--help"):
@@ -52,12 +53,13 @@ def dispatch(group: str, words: list[str]) -> int:
     name, rest = _named(group, words)
     parser, command = parser_of(group, name)
     arguments = parsed(parser, rest)
-    try:
-        return _run(command, arguments)
-    except Usage as error:
-        raise UsageError(f"{error}; `{parser.prog} --help` lists the options") from None
-    except Precondition as error:
-        return fail(str(error), group_of(group).precondition)
+    with patient_errors(sys.stderr):
+        try:
+            return _run(command, arguments)
+        except Usage as error:
+            raise UsageError(f"{error}; `{parser.prog} --help` lists the options") from None
+        except Precondition as error:
+            return fail(str(error), group_of(group).precondition)
 
 
 async def run_within(group: str, words: list[str], client: Client) -> int:

@@ -1,14 +1,13 @@
-"""Standard output of commands whose exit code counts: a reader that leaves early changes neither what is done nor the
-code.
+"""Output of commands whose exit code counts: a reader that leaves early changes neither what is done nor the code.
 
-`fairlead api preflight | head -1` has found what it has found, and a migration goes on.
+`fairlead api preflight | head -1` has found what it has found, and `fairlead api migrate … 2>&1 | head -1` goes on.
 """
 
 from __future__ import annotations
 
 import os
 from collections.abc import Iterator
-from contextlib import contextmanager, redirect_stdout
+from contextlib import contextmanager, redirect_stderr, redirect_stdout
 from typing import IO, Any, cast
 
 
@@ -41,6 +40,13 @@ class PatientOutput:
 @contextmanager
 def patient(stream: IO[str]) -> Iterator[None]:
     with redirect_stdout(cast("IO[str]", PatientOutput(stream))):
+        yield
+
+
+@contextmanager
+def patient_errors(stream: IO[str]) -> Iterator[None]:
+    """The same for standard error, on which progress is told."""
+    with redirect_stderr(cast("IO[str]", PatientOutput(stream))):
         yield
 
 

@@ -94,8 +94,12 @@ class Reporter:
         return structs.replace(line, eta_seconds=round(left / rate)) if rate else line
 
     def _print(self, text: str) -> None:
-        self._stream.write(text)
-        self._stream.flush()
+        """What cannot be told is not worth the work: from then on nothing is."""
+        try:
+            self._stream.write(text)
+            self._stream.flush()
+        except OSError:
+            self._form = "none"
 
 
 def text_of(line: ProgressLine) -> str:

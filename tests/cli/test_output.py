@@ -70,3 +70,21 @@ def test_output_that_cannot_be_written_is_told_in_one_sentence(tmp_path: Path) -
         "fairlead: the output cannot be written (no space left on device): make room, or write elsewhere\n"
     )
     assert ran.returncode == 1
+
+
+def test_a_reader_of_standard_error_that_leaves_does_not_make_a_failure_a_success(tmp_path: Path) -> None:
+    """`fairlead api migrate … 2>&1 | head -1` ends as it does where somebody reads on."""
+    reading, writing = os.pipe()
+    os.close(reading)
+    nowhere = str(tmp_path / "kubeconfig")
+
+    with os.fdopen(writing, "w") as gone:
+        ran = subprocess.run(
+            [*FAIRLEAD, "api", "migrate", "widgets.example.test", "--kubeconfig", nowhere],
+            stdout=subprocess.PIPE,
+            stderr=gone,
+            timeout=60,
+            check=False,
+        )
+
+    assert (ran.returncode, ran.stdout) == (1, b"")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import io
 from collections.abc import Callable, Coroutine
 from datetime import datetime
@@ -253,5 +254,22 @@ def test_progress_is_told_at_every_phase_and_every_two_seconds() -> None:
         assert {line["crd"] for line in lines} == {"pods"}
         assert [line["done"] for line in lines] == sorted(line["done"] for line in lines)
         assert lines[-1]["total"] == PAGES * OF_PAGE
+
+    played(scenario)
+
+
+def test_a_job_goes_on_where_nobody_can_be_told_how_far_it_is() -> None:
+    """On a disk that is full, or to a reader that has left."""
+
+    class Full(io.StringIO):
+        def flush(self) -> None:
+            raise OSError(errno.ENOSPC, "no space left on device")
+
+    async def scenario(world: World) -> None:
+        world.told = Full()
+
+        await run_job(JOB, world.terms())
+
+        assert world.labelled == PAGES * OF_PAGE
 
     played(scenario)
