@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import socket
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager, suppress
@@ -28,7 +29,7 @@ from kubeloop.calls import Call
 from kubeloop.errors import NotFound
 from kubeloop.objects.core import PODS
 from kubeloop.objects.meta import Ref
-from kubeloop.request import MERGE_PATCH
+from kubeloop.request import JSON_PATCH, MERGE_PATCH
 from kubesim.pki import Authority
 from tests.e2e.clusters import CUSTOM_RESOURCES, Site, everywhere
 from tests.e2e.converting import LATEST, NAME, OLD, an_environment, definition
@@ -430,3 +431,25 @@ def free_port() -> int:
         taken.bind(("127.0.0.1", 0))
         port: int = taken.getsockname()[1]
         return port
+
+
+@everywhere(controllers=False, on=("sim",))
+async def test_a_conversion_that_is_lost_while_a_replica_is_behind_is_put_back_when_it_is_not(site: Site) -> None:
+    """apiversions section 3.13: nobody tells of a replica that has become able to convert."""
+    async with replicas(site) as operator:
+        replica = await operator.add()
+        await registered(site)
+        await site.until(lambda: NAME in [each["name"] for each in replica.log.of("definition registered")], every=0.1)
+        await a_pod(site, "older")
+        await operator.proxy.tell(replica.endpoint, Endpoint("older", "10.9.0.1"))
+        body = msgspec.json.encode([{"op": "replace", "path": "/spec/conversion", "value": {"strategy": "None"}}])
+        await site.client.call(request.patch(Ref(CUSTOM_RESOURCES, "", NAME), JSON_PATCH, body))
+        await asyncio.sleep(30)
+        assert (await definition(site))["spec"]["conversion"]["strategy"] == "None"
+
+        await operator.proxy.tell(replica.endpoint)
+
+        async def is_back() -> bool:
+            return bool((await definition(site))["spec"]["conversion"]["strategy"] == "Webhook")
+
+        await site.until(is_back, every=0.1)

@@ -6,7 +6,7 @@ named only when every replica that may be asked for it can convert it.
 
 from __future__ import annotations
 
-from datetime import datetime
+from datetime import datetime, timedelta
 
 from msgspec import structs
 
@@ -38,12 +38,14 @@ from fairlead.engine.decide.owned_definitions import (
 from fairlead.engine.decide.registration import DEFINITIONS, Tree, authority_of, is_converted
 from kubeloop.objects.meta import Ref
 
+LOOK_AGAIN = timedelta(seconds=5)
+"""After which replicas are asked about again: that one can convert by now is told by nobody."""
 LOST = "somebody changed its conversion; the operator has put it back, and what was written meanwhile nobody converted"
 
 
 def register_owned(seen: DefinitionSnapshot, now: datetime) -> Decision | Need:
     """Has the definition written, as far as that is ours to do, and in force."""
-    if (written := _written(seen)) is not None:
+    if (written := _written(seen, now)) is not None:
         return written
     if (live := seen.live) is None:
         raise TypeError("a definition that is in order exists")
@@ -68,7 +70,7 @@ def repair_owned(seen: DefinitionSnapshot, now: datetime) -> Decision | Need:
     earliest = seen.repairs.earliest(now) if is_repair else None
     if earliest is not None and now < earliest:
         return Decision("space_repairs", Hold(Reason.REPAIR_SPACING, earliest))
-    return _written(seen, is_repair=is_repair) or _in_order(seen, seen.live or cached)
+    return _written(seen, now, is_repair=is_repair) or _in_order(seen, seen.live or cached)
 
 
 def wish_of(seen: DefinitionSnapshot) -> DefinitionWish:
@@ -107,7 +109,7 @@ def refusals_in(seen: DefinitionSnapshot) -> tuple[str, ...]:
     return tuple(bad.text for write, bad in known if isinstance(write, Apply | Patch) and isinstance(bad, Bad))
 
 
-def _written(seen: DefinitionSnapshot, *, is_repair: bool = False) -> Decision | Need | None:
+def _written(seen: DefinitionSnapshot, now: datetime, *, is_repair: bool = False) -> Decision | Need | None:
     """Reads the definition and writes what differs; None when it is in order, or not ours to write."""
     if (asked := read_first(seen)) is not None:
         return asked
@@ -118,7 +120,7 @@ def _written(seen: DefinitionSnapshot, *, is_repair: bool = False) -> Decision |
     step = next_step(wish_of(seen), live, refusals)
     if step is None:
         return None
-    if (behind := _awaited(seen, live)) is not None:
+    if (behind := _awaited(seen, live, now)) is not None:
         return behind
     if len(refusals) >= MOST_CONFLICTS:
         return pending("somebody writes it faster than it can be read and merged")
@@ -140,7 +142,7 @@ def _probed(seen: DefinitionSnapshot, live: Tree) -> Need | tuple[EventNote, ...
     return (EventNote(about, warning=True, reason=conversion_probe.event_reason(found.text), text=found.text),)
 
 
-def _awaited(seen: DefinitionSnapshot, live: Tree | None) -> Decision | Need | None:
+def _awaited(seen: DefinitionSnapshot, live: Tree | None, now: datetime) -> Decision | Need | None:
     """None when every replica can convert what the definition is about to name."""
     wish = wish_of(seen)
     if seen.replicas is None or wish.webhook is None or not _names_more(wish, live):
@@ -157,7 +159,7 @@ def _awaited(seen: DefinitionSnapshot, live: Tree | None) -> Decision | Need | N
             return None
         case names:
             details = tuple((f"pod/{each}", f"cannot convert all versions of {seen.name} yet") for each in names)
-            return Decision("wait_for_replicas", Hold(Reason.REPLICAS_BEHIND, details=details))
+            return Decision("wait_for_replicas", Hold(Reason.REPLICAS_BEHIND, now + LOOK_AGAIN, details))
 
 
 def _names_more(wish: DefinitionWish, live: Tree | None) -> bool:
