@@ -453,3 +453,23 @@ async def test_a_conversion_that_is_lost_while_a_replica_is_behind_is_put_back_w
             return bool((await definition(site))["spec"]["conversion"]["strategy"] == "Webhook")
 
         await site.until(is_back, every=0.1)
+
+
+@everywhere(controllers=False, on=("sim",))
+async def test_a_replica_that_comes_while_kinds_are_registered_is_waited_for_as_long_as_any(site: Site) -> None:
+    """apiversions section 3.3: ten minutes, where a definition has half a minute to be in force."""
+    async with replicas(site) as operator:
+        replica = await operator.add()
+        await registered(site)
+        assert NAME not in [each["name"] for each in replica.log.of("definition registered")]
+        await a_pod(site, "older")
+        await operator.proxy.tell(replica.endpoint, Endpoint("older", "10.9.0.1"))
+        body = msgspec.json.encode([{"op": "replace", "path": "/spec/conversion", "value": {"strategy": "None"}}])
+        await site.client.call(request.patch(Ref(CUSTOM_RESOURCES, "", NAME), JSON_PATCH, body))
+
+        await asyncio.sleep(90)
+
+        assert replica.log.of("definitions wait for replicas")
+        await operator.proxy.tell(replica.endpoint)
+        await site.until(lambda: NAME in [each["name"] for each in replica.log.of("definition registered")], every=0.1)
+        assert service_of(await definition(site))["name"] == SERVICE

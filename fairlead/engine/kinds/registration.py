@@ -179,8 +179,15 @@ class Registration:
         tell = self._owned.tell if self._owned is not None else lambda _: None
         rounds = Rounds(controller, outside, terms, self._log, tell)
         self._problems.clear()
-        if self._owned is not None and self._owned.replicas is not None:
-            await self._await_replicas(rounds, self._owned)
+        while True:
+            if self._owned is not None and self._owned.replicas is not None:
+                await self._await_replicas(rounds, self._owned)
+            await self._register_all(rounds)
+            if not self._behind:
+                return
+
+    async def _register_all(self, rounds: Rounds[DefinitionSnapshot]) -> None:
+        """Returns when every definition is in force, or waits for another replica."""
         try:
             async with asyncio.timeout(ALL_TIMEOUT_SECONDS), asyncio.TaskGroup() as tasks:
                 for name in self._definitions:
@@ -197,6 +204,8 @@ class Registration:
     async def _register(self, name: str, rounds: Rounds[DefinitionSnapshot]) -> None:
         deadline, delay = clock.monotonic() + DEFINITION_TIMEOUT_SECONDS, FIRST_DELAY
         while problem := await self._lacking(name, rounds):
+            if name in self._behind:  # a replica that has come meanwhile may take longer than a definition
+                return
             if clock.monotonic() + delay > deadline:
                 self._tell_pending(name, problem)
                 raise RegistrationFailed(
@@ -223,7 +232,6 @@ class Registration:
             delay = min(2 * delay, LONGEST_DELAY)
 
     async def _replicas_behind(self, rounds: Rounds[DefinitionSnapshot]) -> tuple[str, ...]:
-        self._behind.clear()
         for name in self._definitions:
             await self._lacking(name, rounds)
         return tuple(sorted({each for names in self._behind.values() for each in names}))
@@ -235,6 +243,7 @@ class Registration:
 
     async def _lacking(self, name: str, rounds: Rounds[DefinitionSnapshot]) -> str:
         """One round; what is missing before the definition is in force, or nothing."""
+        self._behind.pop(name, None)
         try:
             await rounds.run(_key(name))
         except NotLeader:
