@@ -174,9 +174,9 @@ class Client:
         return free
 
     def gated(self, gate: Callable[[], None]) -> Client:
-        """The same client, for calls that pass this gate."""
+        """The same client, for calls that pass this gate as well as its own."""
         guarded = copy(self)
-        guarded._gate = gate  # noqa: SLF001  (of the same class)
+        guarded._gate = gate if self._gate is None else _both(self._gate, gate)  # noqa: SLF001  (of the same class)
         return guarded
 
     def stream(self, request: Request) -> AbstractAsyncContextManager[Stream]:
@@ -258,3 +258,11 @@ class Client:
 def _no_answer(request: Request, why: str, cause: Exception) -> NoReturn:
     outcome = "" if request.method == "GET" else "; whether it was carried out is not known"
     raise TransportError(f"{request.doing}: {why}{outcome}") from cause
+
+
+def _both(first: Callable[[], None], second: Callable[[], None]) -> Callable[[], None]:
+    def gate() -> None:
+        first()
+        second()
+
+    return gate

@@ -68,6 +68,8 @@ class World:
         self.lines: list[Line] = []
         self.decided: list[DecidedRound] = []
         self.at_once = 1
+        self.sees_conversion = False
+        """Whether a watch shows at once that nobody converts."""
         self.looks_mixed = False
         """Whether the definition is taken for mixed whatever it says, as where no watch has shown it yet."""
 
@@ -100,6 +102,7 @@ class World:
             mixed=self._mixed,
             rests=migration.rests,
             view=structs.replace(migration.VIEW, page_size=10),
+            spoiled=lambda _: migration.unconverted(self.server.definition()) if self.sees_conversion else "",
             qps=0,
             objects_at_once=self.at_once,
             ended=heard,

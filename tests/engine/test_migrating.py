@@ -290,6 +290,26 @@ def test_nothing_is_written_while_nobody_converts() -> None:
     played(scenario)
 
 
+def test_a_page_ends_where_the_watch_shows_that_nobody_converts() -> None:
+    async def scenario(world: World) -> None:
+        world.sees_conversion = True
+        unconverted = {"metadata": {"name": NAME}, "spec": {"conversion": {"strategy": "None"}}}
+        world.before("PATCH", "w-05", lambda: world.server.write(unconverted))
+        task = asyncio.create_task(world.migrate())
+        await asyncio.sleep(60)
+
+        assert world.written == OBJECTS[:6]
+        assert {each.problem for each in world.ends} == {
+            "nobody converts its objects; the operator puts its webhook back"
+        }
+        world.server.write({"metadata": {"name": NAME}, "spec": CONVERTED})
+        await task
+        assert world.stored == ["v2"]
+        assert {*world.server.stored_in.values()} == {"v2"}
+
+    played(scenario)
+
+
 @pytest.mark.parametrize(
     ("kind", "problem"),
     [

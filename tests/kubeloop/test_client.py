@@ -205,6 +205,15 @@ def test_a_closed_gate_stops_writes_and_lets_reads_pass() -> None:
     assert [request.method for _, request in script.sent] == ["GET"]
 
 
+def test_who_adds_a_gate_keeps_the_one_that_is_there() -> None:
+    asked: list[str] = []
+    client = Client(Script(OK), gate=lambda: asked.append("first"))
+
+    calling(client.gated(lambda: asked.append("second")), DELETE)
+
+    assert asked == ["first", "second"]
+
+
 def test_the_gate_is_asked_again_before_a_retry() -> None:
     """A lease lost while waiting for the server must stop the second try."""
     script = Script(BUSY, OK)

@@ -49,12 +49,15 @@ class StoredEnvironments:
         self._log = context.log
         self._metrics = metrics
         self._mixed: tuple[MixedDefinition, ...] = ()
+        self._unconverted = ""
+        """Why none is written, as the definition was seen last."""
         self.terms = MigrationTerms(
             name=NAME,
             decide=decide,
             mixed=lambda: self._mixed,
             rests=rests,
             view=VIEW,
+            spoiled=lambda _: self._unconverted,
             labels=OWN_LABELS,
             heard=self._heard,
             ended=self._ended,
@@ -75,6 +78,7 @@ class StoredEnvironments:
         ref = Ref(DEFINITIONS, "", name, metadata["uid"])
         found = MixedDefinition(ref, metadata.get("generation", 0), stored_in(definition))
         self._mixed = (found,) if is_mixed(definition) else ()
+        self._unconverted = unconverted(definition)
         self.migrations.wake()
 
     def _heard(self, found: MixedDefinition, step: Passage[StorageJournal], decision: Decision) -> None:

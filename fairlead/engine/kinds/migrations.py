@@ -27,7 +27,7 @@ from fairlead.engine.run_lease import LostLease, exclusively, identity
 from kubeloop import clock
 from kubeloop.config_map_records import ConfigMapRecords
 from kubeloop.election import Election
-from kubeloop.errors import KubeError
+from kubeloop.errors import KubeError, NotLeader
 from kubeloop.objects.core import LEASES
 from kubeloop.objects.meta import Ref
 
@@ -78,6 +78,8 @@ class MigrationTerms(Struct, frozen=True, kw_only=True):
     """Seconds for which a definition is left alone after a run that failed; another generation of it is not."""
     view: StorageView
     """How, but for its definition and run."""
+    spoiled: Callable[[str], str] = lambda _: ""
+    """Why objects of the definition of this name are not written for now, as it was seen last; empty: they are."""
     labels: Mapping[str, str] = {}
     """Of journals and Leases, beside those of all journals: by them whoever removes the operator finds these."""
     qps: float = 5.0
@@ -174,7 +176,7 @@ class Migrations:
         except Precondition as error:
             return RunEnd(found, None, str(error), was_excluded=True)
         except (JobStopped, LostLease, KubeError) as error:
-            return RunEnd(found, None, str(error))
+            return RunEnd(found, None, self._terms.spoiled(found.name) or str(error))
         return RunEnd(found, journal, journal.problem)
 
     async def _walked(self, found: MixedDefinition, election: Election) -> StorageJournal:
@@ -185,6 +187,8 @@ class Migrations:
 
         def gate() -> None:
             election.gate()
+            if why := terms.spoiled(found.name):
+                raise NotLeader(why)
 
         job = CommandJob(
             name=terms.name,
@@ -196,11 +200,11 @@ class Migrations:
         return await run_job(
             job,
             RunTerms(
-                client=context.client,
+                client=context.client.gated(gate),
                 records=ConfigMapRecords(context.client, context.home, {**JOURNAL_LABELS, **terms.labels}),
                 pace=RequestPace(terms.qps, terms.burst),
                 at_once=terms.objects_at_once,
-                gate=gate,
+                gate=election.gate,
                 audit=terms.audit,
                 heard=heard,
                 record=context.record,
