@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from datetime import datetime
 
-from fairlead.contracts.zones.decide.groups import Group, Zone, group_of
+from fairlead.contracts.zones.decide.groups import Group, Zone, group_of, revision_of
 from fairlead.contracts.zones.decide.rollout.roll import Done, Finish, Terminate, Wait, step_of
 from fairlead.contracts.zones.decide.rollout.zone_order import ZoneOrder, zone_order_of
 from fairlead.contracts.zones.decide.scaling.scale_step import SCALE
@@ -24,7 +24,6 @@ from fairlead.core.outcome import outcome_of
 from fairlead.core.pod_readiness import is_ready, is_terminating
 from fairlead.core.pod_trouble import restarts_of
 from fairlead.core.reason import Reason, ReasonKind
-from kubeloop.objects.apps import REVISION_LABEL
 from kubeloop.objects.core import Pod
 
 ROLL = "roll"
@@ -113,7 +112,7 @@ def lane_of(zone: Zone, group: Group, order: ZoneOrder, decision: Decision) -> L
         phase=phase_of(zone, order, decision.verdict),
         done=sum(cell.revision == "new" and cell.state == "ready" for cell in cells),
         total=max(len(cells), len(zone.pods) + zone.missing),
-        from_revision=revision_of(zone.outdated[0]) if is_rolled_back(zone) else status.current_revision,
+        from_revision=zone.revision_before,
         to_revision=status.update_revision,
         budget=zone.budget.limit,
         cells=cells,
@@ -129,10 +128,11 @@ def lane_of(zone: Zone, group: Group, order: ZoneOrder, decision: Decision) -> L
 
 
 def images_of(zone: Zone) -> tuple[tuple[str, ...], tuple[str, ...]]:
-    """Of an outdated pod and of the template, as far as they differ; nothing when no pod is outdated."""
-    if not zone.outdated:
+    """Of a pod that the zone comes from and of the template, as far as they differ; nothing when there is none."""
+    before = next((pod for pod in zone.outdated if revision_of(pod) == zone.revision_before), None)
+    if before is None:
         return (), ()
-    old = {each.name: each.image for each in zone.outdated[0].spec.all_containers}
+    old = {each.name: each.image for each in before.spec.all_containers}
     new = {each.name: each.image for each in zone.statefulset.spec.template.spec.all_containers}
     return (
         tuple(image for name, image in old.items() if new.get(name) != image),
@@ -164,10 +164,6 @@ def state_of(pod: Pod, not_yet_available: set[str], stuck: set[str]) -> str:
     if is_ready(pod):
         return "notReady" if pod.metadata.uid in not_yet_available else "ready"
     return "stuck" if pod.metadata.uid in stuck else "notReady"
-
-
-def revision_of(pod: Pod) -> str:
-    return pod.metadata.labels.get(REVISION_LABEL, "")
 
 
 def lane_waits(zone: Zone, group: Group, order: ZoneOrder) -> Iterator[Waiting]:
@@ -216,9 +212,7 @@ def phase_of_outdated(zone: Zone, order: ZoneOrder, verdict: Verdict) -> str:
 def is_rolled_back(zone: Zone) -> bool:
     """Whether pods of an abandoned revision run; those that are only marked for rotation are of the right one."""
     status = zone.statefulset.status
-    return status.current_revision == status.update_revision and any(
-        revision_of(pod) != status.update_revision for pod in zone.outdated
-    )
+    return status.current_revision == status.update_revision != zone.revision_before
 
 
 def phase_of_group(order: ZoneOrder, verdict: Verdict, lanes: tuple[Lane, ...]) -> str:

@@ -114,6 +114,18 @@ class Zone(Struct, frozen=True, weakref=True):
         return bool(status.current_revision and status.update_revision)
 
     @property
+    def revision_before(self) -> str:
+        """What the zone comes from: the last that all its pods had or, where that is wanted again, one they still have.
+
+        Pods may be of others: of attempts that were given up on the way, `old -> broken -> new`, it is `old`.
+        """
+        status = self.statefulset.status
+        if status.current_revision != status.update_revision:
+            return status.current_revision
+        left = (revision for pod in self.outdated if (revision := revision_of(pod)) != status.update_revision)
+        return next(left, status.current_revision)
+
+    @property
     def is_current(self) -> bool:
         """Nothing of the zone is left to roll, whether or not it is ready."""
         status = self.statefulset.status
@@ -229,6 +241,10 @@ def zone_of(statefulset: StatefulSet, pods: tuple[Pod, ...], now: datetime) -> Z
         not_yet_available=not_yet_available,
         not_ready_pods=in_natural_order(not_ready),
     )
+
+
+def revision_of(pod: Pod) -> str:
+    return pod.metadata.labels.get(REVISION_LABEL, "")
 
 
 def in_natural_order(pods: list[Pod]) -> tuple[Pod, ...]:

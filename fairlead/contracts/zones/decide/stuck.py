@@ -12,9 +12,10 @@ from datetime import datetime, timedelta
 from msgspec import structs
 
 from fairlead.contracts.zones.decide.groups import Group, Zone
+from fairlead.contracts.zones.verb_options import TO_REVISION
 from fairlead.core.decision import Hold, Verdict
 from fairlead.core.pod_readiness import is_terminating
-from fairlead.core.pod_trouble import TERMINATING, PodTrouble, trouble_of
+from fairlead.core.pod_trouble import TERMINATING, UNSCHEDULABLE, PodTrouble, trouble_of
 from fairlead.core.progress_deadline import deadline_of
 from fairlead.core.reason import Reason
 from kubeloop.objects.core import Pod
@@ -77,23 +78,34 @@ def advice_for(pod: Pod, trouble: PodTrouble, zone: Zone, group: Group) -> tuple
         return trouble.advice
     if is_outdated(pod, zone):
         return trouble.advice if zone.is_paused else (deletion((pod,)), *trouble.advice)
-    back = earlier_template(group)
+    back = earlier_template(zone, group)
     return (*trouble.advice, f"go back to the earlier template: {back}" if back else "correct the pod template")
 
 
-def earlier_template(group: Group) -> str:
-    """The command that goes back in every zone that is on its way to another template; empty when none is."""
-    zones = [zone for zone in group.zones if is_on_its_way(zone)][:MOST_NAMED]
-    names = " ".join(f"statefulset/{zone.name}" for zone in zones)
-    return f"kubectl -n {group.seen.namespace} rollout undo {names}" if zones else ""
+def early_advice(pod: Pod, trouble: PodTrouble, zone: Zone) -> tuple[str, ...]:
+    """Against a pod that is not stuck yet: an outdated one without a node has done nothing, and uses the budget."""
+    if trouble.reason != UNSCHEDULABLE or zone.is_paused or not is_outdated(pod, zone):
+        return ()
+    return (deletion((pod,)),)
+
+
+def earlier_template(zone: Zone, group: Group) -> str:
+    """The command that takes all zones back to what this one, or else another, comes from; empty when none moves.
+
+    The revision is named: the one before in time may be an attempt that failed as well.
+    """
+    for each in (zone, *group.zones):
+        if is_on_its_way(each):
+            name = group.seen.group or '""'
+            return f"fairlead undo {name} -n {group.seen.namespace} {TO_REVISION.flag} {each.revision_before}"
+    return ""
 
 
 def is_on_its_way(zone: Zone) -> bool:
     """Whether the zone has a template that not all its pods are known to have; not one that was just created."""
-    status = zone.statefulset.status
     if zone.is_stale or not zone.knows_revisions:
         return False
-    return bool(zone.outdated) or status.current_revision != status.update_revision
+    return zone.revision_before != zone.statefulset.status.update_revision
 
 
 def deadlock(group: Group) -> tuple[str, ...]:

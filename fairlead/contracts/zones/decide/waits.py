@@ -13,7 +13,7 @@ from fairlead.contracts.zones.decide.rollout.readiness import available_at, coun
 from fairlead.contracts.zones.decide.rollout.roll import Wait
 from fairlead.contracts.zones.decide.rollout.starting import Start
 from fairlead.contracts.zones.decide.rollout.zone_order import zone_order_of
-from fairlead.contracts.zones.decide.stuck import advice_for, deadlock, troubles_of
+from fairlead.contracts.zones.decide.stuck import advice_for, deadlock, early_advice, troubles_of
 from fairlead.contracts.zones.kinds import GROUP_LABEL
 from fairlead.contracts.zones.words import REASONS
 from fairlead.core.ask import Bad
@@ -142,7 +142,7 @@ def pod_wait(pod: Pod, trouble: PodTrouble, zone: Zone, group: Group) -> Waiting
         return Waiting(zone, Reason.POD_STUCK, f"pod/{name}", text, trouble.since, cause, advice, occurrence)
     reason = Reason.POD_TERMINATING if is_terminating(pod) else Reason.PODS_NOT_READY
     text = REASONS[reason].text.format(object=name, detail=trouble.text)
-    return Waiting(zone, reason, f"pod/{name}", text, pod_since(pod))
+    return Waiting(zone, reason, f"pod/{name}", text, pod_since(pod), advice=early_advice(pod, trouble, zone))
 
 
 def not_yet_available(zone: Zone, pod: Pod) -> Waiting:

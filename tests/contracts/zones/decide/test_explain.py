@@ -308,3 +308,18 @@ def test_images_that_change_stand_beside_the_revisions() -> None:
 
     assert (lane.from_images, lane.to_images) == (("app:1",), ("app:2",))
     assert (done.from_images, done.to_images) == ((), ())
+
+
+def test_an_image_beside_a_revision_is_of_a_pod_of_that_revision() -> None:
+    """The lowest outdated pod is of an attempt that was given up."""
+    a = a_zone("a")
+    template = Template(a.spec.template.metadata, PodSpec((Container("app", "app:3"),)))
+    a = msgspec.structs.replace(a, spec=msgspec.structs.replace(a.spec, template=template))
+    given_up = with_images(a_pod(a, 0, "broken"), app="app:2")
+    old = tuple(with_images(pod, app="app:1") for pod in pods_of(a)[1:])
+
+    (lane,) = explained(a, (given_up, *old)).stands.lanes
+    (left,) = explained(a, (given_up,)).stands.lanes
+
+    assert (lane.from_revision, lane.from_images, lane.to_images) == ("old", ("app:1",), ("app:3",))
+    assert (left.from_images, left.to_images) == ((), ())

@@ -12,12 +12,20 @@ from fairlead.contracts.zones.decide.groups import group_of
 from fairlead.contracts.zones.decide.stuck import judged
 from fairlead.contracts.zones.decide.waits import waits_of
 from fairlead.contracts.zones.explain import explain
+from fairlead.contracts.zones.kinds import NAME_LABEL, ROTATE
 from fairlead.core.decision import Hold
 from fairlead.core.explain import Explain
 from fairlead.core.progress_deadline import PROGRESS_DEADLINE
 from fairlead.core.reason import Reason
 from kubeloop.objects.apps import StatefulSet
-from kubeloop.objects.core import ContainerState, ContainerStatus, ContainerTerminated, ContainerWaiting, Pod
+from kubeloop.objects.core import (
+    ContainerState,
+    ContainerStatus,
+    ContainerTerminated,
+    ContainerWaiting,
+    Pod,
+)
+from kubeloop.objects.meta import Condition
 from tests.builders import EARLIER, NOW, RUNNING, STARTING, a_pod, a_zone, pods_of, seen, waiting
 from tests.contracts.zones.decide.judging import deleted, settled, waits_for
 
@@ -63,15 +71,61 @@ def test_a_crash_loop_blocks_and_is_named_before_the_budget() -> None:
     crash_loop = "container ingester is in CrashLoopBackOff (9 restarts, last ended with exit code 1)"
     assert first.text == f"ingester-zone-a-0 is stuck: {crash_loop}"
     assert (first.since, first.since_exact) == (EARLIER, True)
-    both = "statefulset/ingester-zone-a statefulset/ingester-zone-b"
     assert first.advice == (
         "kubectl -n test logs ingester-zone-a-0 -c ingester --previous",
         "kubectl -n test describe pod ingester-zone-a-0",
-        f"go back to the earlier template: kubectl -n test rollout undo {both}",
+        "go back to the earlier template: fairlead undo ingester -n test --to-revision old",
     )
     assert (second.reason, second.kind) == ("BudgetUsed", "waiting")
     assert document.stands.lanes[0].cells[0].restarts == 9
     assert document.stands.lanes[0].cells[0].state == "stuck"
+
+
+def test_the_way_back_passes_an_attempt_that_failed_before() -> None:
+    """The revision before this one in time is of a template that was given up as well: `old`, `broken`, `new`."""
+    a = a_zone("a", ready=2)
+
+    document = shown(seen(a, (crashing(a), a_pod(a, 1, "broken"), a_pod(a, 2))))
+
+    assert document.blocked_by[0].advice[-1].endswith("fairlead undo ingester -n test --to-revision old")
+    assert document.stands.lanes[0].from_revision == "old"
+
+
+def test_a_zone_that_is_done_goes_back_with_the_one_whose_pod_is_stuck() -> None:
+    done, b = a_zone("a", current="new"), a_zone("b", ready=2)
+
+    document = shown(seen(done, b, pods_of(done, "new"), (crashing(b), *pods_of(b)[1:])))
+
+    assert document.blocked_by[0].advice[-1].endswith("fairlead undo ingester -n test --to-revision old")
+
+
+def test_a_pod_that_was_only_marked_for_rotation_has_no_earlier_template() -> None:
+    a = a_zone("a", current="new", ready=2)
+    labels = {NAME_LABEL: a.metadata.name, ROTATE: "true"}
+    marked = a_pod(a, 1, "new", labels=labels)
+
+    document = shown(seen(a, (crashing(a), marked, a_pod(a, 2, "new"))))
+
+    assert document.blocked_by[0].advice[-1] == "correct the pod template"
+
+
+def test_an_outdated_pod_without_a_node_is_told_to_be_deleted_before_its_deadline() -> None:
+    """It uses the budget for nothing, and the corrected template waits for it."""
+    a = a_zone("a", ready=2)
+    unbound = Condition("PodScheduled", "False", NOW - MINUTE, "0/6 nodes are available")
+    outdated, updated = (
+        replace(pod, status=replace(pod.status, phase="Pending", container_statuses=(), conditions=(unbound,)))
+        for pod in (a_pod(a, 0, "broken"), a_pod(a, 0, "new"))
+    )
+
+    first, second = shown(seen(a, (outdated, *pods_of(a)[1:]))).blocked_by
+    *_, other = shown(seen(a, (updated, *pods_of(a)[1:]))).blocked_by
+
+    assert (first.reason, second.reason) == ("BudgetUsed", "PodsNotReady")
+    assert second.advice == (
+        "delete this pod, which is outdated and not ready: kubectl -n test delete pod ingester-zone-a-0",
+    )
+    assert other.advice == ()
 
 
 def test_the_pods_that_are_deleted_do_not_depend_on_it() -> None:
