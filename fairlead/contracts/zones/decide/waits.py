@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from datetime import datetime, timedelta
+from datetime import datetime
 
 from msgspec import Struct, structs
 
@@ -142,7 +142,7 @@ def pod_wait(pod: Pod, trouble: PodTrouble, zone: Zone, group: Group) -> Waiting
         return Waiting(zone, Reason.POD_STUCK, f"pod/{name}", text, trouble.since, cause, advice, occurrence)
     reason = Reason.POD_TERMINATING if is_terminating(pod) else Reason.PODS_NOT_READY
     text = REASONS[reason].text.format(object=name, detail=trouble.text)
-    return Waiting(zone, reason, f"pod/{name}", text, pod_since(pod), advice=early_advice(pod, trouble, zone))
+    return Waiting(zone, reason, f"pod/{name}", text, trouble.since, advice=early_advice(pod, trouble, zone))
 
 
 def not_yet_available(zone: Zone, pod: Pod) -> Waiting:
@@ -164,24 +164,6 @@ def held_exactly(start: Start) -> Waiting:
     """The same with what was measured, which differs from look to look."""
     wait = held_back(start)
     return structs.replace(wait, text=f"{wait.text} ({start.numbers})") if start.numbers else wait
-
-
-def pod_since(pod: Pod) -> datetime | None:
-    """When a pod began to terminate, or else was last seen to lose its readiness."""
-    metadata = pod.metadata
-    if metadata.deletion_timestamp is not None:
-        return _earlier(metadata.deletion_timestamp, metadata.deletion_grace_period_seconds)
-    for condition in pod.status.conditions:
-        if condition.type == "Ready" and condition.status != "True":
-            return condition.last_transition_time
-    return None
-
-
-def _earlier(end: datetime, seconds: int) -> datetime:
-    try:
-        return end - timedelta(seconds=seconds)
-    except OverflowError:
-        return end
 
 
 def wrong_strategies(group: Group) -> Iterator[Waiting]:

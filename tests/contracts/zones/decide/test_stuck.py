@@ -128,6 +128,18 @@ def test_an_outdated_pod_without_a_node_is_told_to_be_deleted_before_its_deadlin
     assert other.advice == ()
 
 
+def test_a_pod_that_was_never_ready_is_waited_for_since_it_was_made() -> None:
+    """One without a node has no condition `Ready` that would tell."""
+    a = a_zone("a", ready=2)
+    made = a_pod(a, 0, "new", state="notReady", since=None)
+    made = replace(made, metadata=replace(made.metadata, creation_timestamp=NOW - 5 * MINUTE))
+
+    document = shown(seen(a, (made, *pods_of(a)[1:])))
+
+    assert [block.reason for block in document.blocked_by] == ["BudgetUsed", "PodsNotReady"]
+    assert {(block.since, block.since_exact) for block in document.blocked_by} == {(NOW - 5 * MINUTE, True)}
+
+
 def test_the_pods_that_are_deleted_do_not_depend_on_it() -> None:
     """An updated pod that crashes uses the budget as any other that is not ready."""
     assert deleted(settled(rolling(crashing(A), max_unavailable="2"))) == ["a-1"]
