@@ -140,6 +140,11 @@ def _is_at_once(container: ContainerStatus) -> bool:
     return container.state.waiting is not None and container.state.waiting.reason in AT_ONCE
 
 
+def advice_on_missing(namespace: str, statefulset: str) -> str:
+    """What shows why a pod is not made, such as a quota or a webhook that refuses it: Events of its StatefulSet."""
+    return f"see what keeps it from being made: kubectl -n {namespace} describe statefulset {statefulset}"
+
+
 def restarts_of(pod: Pod) -> int:
     """Of the container that was restarted most often."""
     containers = (*pod.status.init_container_statuses, *pod.status.container_statuses)

@@ -35,7 +35,7 @@ from fairlead.core import outcome
 from fairlead.core.act import Does
 from fairlead.core.decision import Decision, Hold, Move, SideNote, Verdict
 from fairlead.core.explain import Block, Cell, End, Explain, Lane, Stands, key_of_wait
-from fairlead.core.pod_trouble import restarts_of
+from fairlead.core.pod_trouble import advice_on_missing, restarts_of
 from fairlead.core.reason import Reason, ReasonKind
 from kubeloop.objects.apps import StatefulSet
 
@@ -203,6 +203,9 @@ def _waits(seen: Snapshot, stand: Standing | None, decision: Decision, now: date
 def _precise(block: Block, reason: Reason, stand: Standing, now: datetime) -> Block:
     """A wait for a pod with what differs from look to look, since when it is so, and what helps."""
     trouble = trouble_at(stand, block.object, now) if reason in FOR_A_POD else None
+    if reason is Reason.POD_MISSING:
+        maker = block.object.partition("/")[2].removesuffix("-0")
+        return structs.replace(block, advice=(advice_on_missing(stand.environment.namespace, maker),))
     if trouble is None:
         return block
     block = structs.replace(block, text=text_of(reason, block.object.partition("/")[2], trouble.text))
@@ -253,7 +256,8 @@ def _coming(stand: Standing, decision: Decision) -> Iterator[str]:
             if does in DOING:
                 yield DOING[does].format(target=stand.target)
     if stand.is_promoting:
-        yield f"generation {stand.target} takes over, and generation {stand.active} is removed"
+        after = f", and generation {stand.active} is removed" if stand.active else ""
+        yield f"generation {stand.target} takes over{after}"
     elif not stand.is_settled and stand.reason in (APPLYING, READY_TO_PROMOTE, PROMOTING, ""):
         waits = stand.spec.rollout_strategy == MANUALLY and not stand.is_forced
         name = stand.environment.name

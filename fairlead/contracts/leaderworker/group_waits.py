@@ -18,7 +18,7 @@ from fairlead.core.decision import Hold
 from fairlead.core.explain import Block, key_of_wait
 from fairlead.core.ordinals import natural_key
 from fairlead.core.pod_readiness import is_terminating
-from fairlead.core.pod_trouble import TERMINATING, UNSCHEDULABLE, PodTrouble, trouble_of
+from fairlead.core.pod_trouble import TERMINATING, UNSCHEDULABLE, PodTrouble, advice_on_missing, trouble_of
 from fairlead.core.reason import Reason, ReasonKind
 
 MOST_PODS = 10
@@ -141,7 +141,7 @@ def _pods(shown: Shown, index: int) -> Iterator[Block]:
 def _missing(shown: Shown, index: int, name: str) -> Block:
     """A worker is not made before its StatefulSet is; of a leader only the set's rounds know."""
     maker = shown.name if name == shown.leader_name(index) else shown.leader_name(index)
-    advice = f"see what keeps it from that: kubectl -n {shown.seen.set.metadata.namespace} describe statefulset {maker}"
+    advice = advice_on_missing(shown.seen.set.metadata.namespace, maker)
     detail = f"StatefulSet {maker} makes it"
     return block_of(shown, "groups", Reason.POD_MISSING, f"pod/{name}", detail, advice=(advice,))
 

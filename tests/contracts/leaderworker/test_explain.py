@@ -250,7 +250,9 @@ def test_groups_that_are_not_there_yet_are_missing() -> None:
 
     assert [each.phase for each in shown.stands.lanes] == ["Current", "Missing", "Missing"]
     assert [each.state for each in lane(shown, 1).cells] == ["missing", "missing"]
-    assert wait(shown, 1, Reason.POD_MISSING).text == "a-1 does not exist yet: StatefulSet a makes it"
+    missing = wait(shown, 1, Reason.POD_MISSING)
+    assert missing.text == "a-1 does not exist yet: StatefulSet a makes it"
+    assert missing.advice == ("see what keeps it from being made: kubectl -n default describe statefulset a",)
 
 
 def test_a_leader_set_of_somebody_else_is_told_and_shows_no_groups() -> None:

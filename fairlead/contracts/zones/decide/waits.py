@@ -20,7 +20,7 @@ from fairlead.core.ask import Bad
 from fairlead.core.decision import Hold
 from fairlead.core.ordinals import natural_key
 from fairlead.core.pod_readiness import is_terminating
-from fairlead.core.pod_trouble import PodTrouble
+from fairlead.core.pod_trouble import PodTrouble, advice_on_missing
 from fairlead.core.reason import Reason
 from fairlead.core.times import format_rfc3339
 from kubeloop.objects.core import Pod
@@ -119,10 +119,7 @@ def pods_of(zone: Zone, group: Group) -> Iterator[Waiting]:
     """
     out = [pod_wait(pod, trouble, zone, group) for pod, trouble in troubles_of(zone, group.at)]
     out += [not_yet_available(zone, pod) for pod in zone.not_yet_available]
-    out += [
-        Waiting(zone, Reason.POD_MISSING, f"pod/{name}", REASONS[Reason.POD_MISSING].text.format(object=name))
-        for name in zone.missing_names
-    ]
+    out += [missing(zone, name) for name in zone.missing_names]
     yield from sorted(out, key=lambda wait: (not wait.reason.blocks, natural_key(wait.object)))[:MOST_WAITS]
     if (more := zone.unready + zone.missing - MOST_WAITS) > 0 and len(out) >= MOST_WAITS:
         yield about(zone, Reason.PODS_NOT_READY, detail=f"{more} more of its pods are not ready")
@@ -143,6 +140,12 @@ def pod_wait(pod: Pod, trouble: PodTrouble, zone: Zone, group: Group) -> Waiting
     reason = Reason.POD_TERMINATING if is_terminating(pod) else Reason.PODS_NOT_READY
     text = REASONS[reason].text.format(object=name, detail=trouble.text)
     return Waiting(zone, reason, f"pod/{name}", text, trouble.since, advice=early_advice(pod, trouble, zone))
+
+
+def missing(zone: Zone, name: str) -> Waiting:
+    text = REASONS[Reason.POD_MISSING].text.format(object=name)
+    advice = advice_on_missing(zone.statefulset.metadata.namespace, zone.name)
+    return Waiting(zone, Reason.POD_MISSING, f"pod/{name}", text, advice=(advice,))
 
 
 def not_yet_available(zone: Zone, pod: Pod) -> Waiting:

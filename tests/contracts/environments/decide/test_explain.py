@@ -77,6 +77,9 @@ def test_a_pod_that_does_not_come_up_is_named() -> None:
     assert document.blocked_by[0].object == f"pod/mz{world.id}-environmentd-2-0"
     assert document.stands.lanes[1].waits[0].reason == document.blocked_by[0].reason
     assert document.stands.lanes[1].cells[0].state == "missing"
+    name = f"mz{world.id}-environmentd-2"
+    describe = f"kubectl -n {world.seen().environment.metadata.namespace} describe statefulset {name}"
+    assert document.blocked_by[0].advice == (f"see what keeps it from being made: {describe}",)
 
 
 def test_what_is_parked_says_how_to_go_on() -> None:
@@ -126,6 +129,16 @@ def test_a_promotion_shows_what_it_ends_with() -> None:
     assert document.stands.phase == "Promoting"
     assert document.blocked_by[0].reason == "NotYetLeader"
     assert document.next == ("generation 2 takes over, and generation 1 is removed",)
+
+
+def test_the_first_generation_takes_over_from_none() -> None:
+    world = World()
+    world.takes_over = False
+
+    document = shown(world)
+
+    assert document.stands.phase == "Promoting"
+    assert document.next == ("generation 1 takes over",)
 
 
 def test_a_console_that_waits_is_shown_beside() -> None:

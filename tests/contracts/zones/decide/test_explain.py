@@ -192,6 +192,9 @@ def test_two_zones_not_ready_block_with_both_zones_and_their_pods() -> None:
     assert shown.blocked_by[0].text == (
         "2 zones are not ready (ingester-zone-a, ingester-zone-b): no pod is deleted while more than one is"
     )
+    assert shown.blocked_by[2].advice == (
+        "see what keeps it from being made: kubectl -n test describe statefulset ingester-zone-b",
+    )
     assert (shown.stands.phase, phases(shown)) == ("Blocked", ["Pending", "Pending", "Pending"])
     assert shown.next == ()
 
