@@ -60,7 +60,7 @@ def test_lines_of_a_watch_are_about_each_of_them(capsys: pytest.CaptureFixture[s
 
     told = [line.split(" ", 1)[1] for line in capsys.readouterr().out.splitlines()]
     said = [line for line in told if line.startswith("test/a")]
-    assert said == ["test/a Current 1/1 groups ()", "test/a Rolling 1/1 groups ()", "test/a is gone"]
+    assert said == ["test/a Current 1/1 groups", "test/a Rolling 1/1 groups", "test/a is gone"]
 
 
 def test_operators_are_heard_about_each_of_them() -> None:

@@ -157,6 +157,13 @@ def test_a_line_for_a_change_holds_no_time_and_every_zone() -> None:
     assert text == change(three_zones(block=a_block(seconds=13)))
 
 
+def test_a_change_before_anything_is_there_to_roll_has_no_empty_parentheses() -> None:
+    nothing_yet = three_zones()
+    nothing_yet = replace(nothing_yet, stands=replace(nothing_yet.stands, lanes=()))
+
+    assert change(nothing_yet).startswith("test/ingester Waiting 12/30 pods; waiting: ")
+
+
 def test_a_wait_whose_text_begins_with_the_word_has_it_once() -> None:
     waits = replace(a_block(), text="waiting for ingester-zone-a, which goes first")
 

@@ -7,15 +7,36 @@ import re
 import signal
 import socket
 import subprocess
+import sys
 from pathlib import Path
 
 import pytest
 
+from fairlead.cli.commands.up import typed_here
 from fairlead.cli.embedded.host import HostFiles, held, running
 from fairlead.cli.main import main
 from kubesim import saving
 from kubesim.cluster import Cluster
 from tests.cli.ups import FAIRLEAD, environment, started, upped
+
+
+def test_commands_to_try_next_can_be_typed_as_they_are_shown(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A module that `python -m` found is no program, and one that is on no path is called by where it is."""
+    (tmp_path / "bin").mkdir()
+    for name in ("__main__.py", "bin/fairlead"):
+        (tmp_path / name).touch()
+    monkeypatch.setenv("PATH", str(tmp_path / "empty"))
+    monkeypatch.setattr(sys, "executable", str(tmp_path / "bin" / "python"))
+
+    def typed(program: Path, folder: Path = tmp_path) -> str:
+        monkeypatch.chdir(folder)
+        monkeypatch.setattr(sys, "argv", [str(program), "up"])
+        return typed_here()
+
+    assert typed(tmp_path / "__main__.py") == "bin/python -m fairlead"
+    assert typed(tmp_path / "__main__.py", Path("/")) == f"{str(tmp_path)[1:]}/bin/python -m fairlead"
+    assert typed(tmp_path / "bin" / "fairlead") == "bin/fairlead"
+    assert typed(tmp_path / "gone") == "fairlead"
 
 
 def test_the_demo_rolls_every_pod_and_ends_by_itself_where_nobody_watches(tmp_path: Path) -> None:

@@ -33,5 +33,6 @@ def test_in_the_demo_a_kind_gets_a_new_version_and_loses_the_old_one(tmp_path: P
     assert "every object is stored in v2 (200 written)" in done.stdout
     assert "is deprecated; use example.test/v2 Widget" in done.stdout
     assert "name an owner in v1: run `fairlead api fix-refs" in done.stderr
+    assert "what 200 objects carried for v1 is taken off" in done.stderr
     assert "stored in    v2\n" in done.stdout
     assert "live on in v2" in done.stdout

@@ -299,7 +299,7 @@ def _hurry(speed: float) -> None:
 
 
 def _farewell(demo: AnyDemo | None, place: HostFiles, *, stays: bool) -> str:
-    fairlead = _program()
+    fairlead = typed_here()
     if demo is None:
         commands = [
             "kubectl create deployment web --image=example.test/web:1.0 --replicas=3",
@@ -332,9 +332,15 @@ In a terminal, without --until-done, it stays for these commands in another one:
 {log}"""
 
 
-def _program() -> str:
+def typed_here() -> str:
     """How this program is called from here."""
     called = Path(sys.argv[0])
     if shutil.which("fairlead") or not called.exists():
         return "fairlead"
-    return os.path.relpath(called) if called.is_relative_to(Path.cwd()) else str(called)
+    if called.name == "__main__.py":
+        return f"{_typed(Path(sys.executable))} -m fairlead"
+    return _typed(called)
+
+
+def _typed(program: Path) -> str:
+    return os.path.relpath(program) if program.is_relative_to(Path.cwd()) else str(program)

@@ -46,7 +46,7 @@ async def _run(called: Invocation) -> int:
         step = removed(live, given.version, uses)
         if isinstance(step, Step) and given.version in uses.carried:
             count = await _forget(called.client, live, given.version, dry_run=given.dry_run)
-            said = "would be" if given.dry_run else "are"
+            said = "would be" if given.dry_run else "is"
             print(f"what {counted(count, 'object')} carried for {given.version} {said} taken off", file=sys.stderr)
         return step
 
