@@ -151,6 +151,15 @@ def restarts_of(pod: Pod) -> int:
     return max((container.restart_count for container in containers), default=0)
 
 
+def failure_of(pod: Pod) -> str:
+    """Which container of the pod was restarted, and how it ended; empty when none was. A pod that goes tells it too."""
+    for container in (*pod.status.init_container_statuses, *pod.status.container_statuses):
+        if container.restart_count:
+            ending = _ending(container)
+            return f"container {container.name} was restarted{f', {ending}' if ending else ''}"
+    return ""
+
+
 def _fails(container: ContainerStatus, now: datetime) -> str:
     """Why waiting for this container makes no sense; empty when it may."""
     if container.ready:

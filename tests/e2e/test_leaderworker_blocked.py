@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from fairlead.cli.documents_of import explain_all
-from fairlead.contracts.leaderworker.kinds import NO_RESTART, RECREATE_ON_RESTART
+from fairlead.contracts.leaderworker.kinds import NO_RESTART, RECREATE_ON_RESTART, REVISION_KEY
 from fairlead.core.explain import Explain
 from fairlead.core.progress_deadline import PROGRESS_DEADLINE
 from kubeloop.objects.apps import STATEFULSETS
@@ -83,7 +83,9 @@ async def test_a_worker_that_crashes_again_and_again_blocks_its_set(site: Site) 
     assert "restarts" in first.text
     assert first.since is not None
     assert first.advice[0] == f"kubectl -n {site.namespace} logs a-1-1 -c main --previous"
-    assert first.advice[-1] == f"go back to the earlier template: fairlead undo a -n {site.namespace}"
+    earlier = site.history.objects(PODS)["a-0"]["metadata"]["labels"][REVISION_KEY]
+    back = f"fairlead undo a -n {site.namespace} --to-revision {earlier}"
+    assert first.advice[-1] == f"go back to the earlier template: {back}"
 
     before = restarts(site, "a-1-1")
     await play.until(lambda: restarts(site, "a-1-1") >= before + 3)

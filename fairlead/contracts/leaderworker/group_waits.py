@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterable, Iterator
 from datetime import datetime
 
@@ -11,14 +12,15 @@ from fairlead.contracts.leaderworker.decide.recreations import counters_on, entr
 from fairlead.contracts.leaderworker.decide.stuck import keeps_group
 from fairlead.contracts.leaderworker.edited_leaders import edited_labels, leader_of
 from fairlead.contracts.leaderworker.exclusive_waits import needs_of, room_for
-from fairlead.contracts.leaderworker.kinds import Pod
+from fairlead.contracts.leaderworker.kinds import MAX_GROUP_RESTARTS, Pod
 from fairlead.contracts.leaderworker.shown import Shown
+from fairlead.contracts.leaderworker.verb_options import TO_REVISION
 from fairlead.contracts.leaderworker.words import text_of
 from fairlead.core.decision import Hold
 from fairlead.core.explain import Block, key_of_wait
 from fairlead.core.ordinals import natural_key
 from fairlead.core.pod_readiness import is_terminating
-from fairlead.core.pod_trouble import TERMINATING, UNSCHEDULABLE, PodTrouble, advice_on_missing, trouble_of
+from fairlead.core.pod_trouble import TERMINATING, UNSCHEDULABLE, PodTrouble, advice_on_missing, failure_of, trouble_of
 from fairlead.core.reason import Reason, ReasonKind
 
 MOST_PODS = 10
@@ -120,7 +122,7 @@ def _advice(shown: Shown, name: str, reason: Reason) -> tuple[str, ...]:
         case Reason.RESTARTS_EXCEEDED:
             return (
                 f"start it anew: kubectl -n {namespace} delete pod {name}",
-                f"go back to what ran before: fairlead undo {shown.place}",
+                f"go back to what ran before: {_undone(shown)}",
             )
         case Reason.LEADER_UNBOUND:
             return (f"kubectl -n {namespace} describe pod {name}",)
@@ -175,9 +177,34 @@ def _pod(shown: Shown, index: int, pod: Pod) -> Block:
         advice = (*room, *_pod_advice(shown, index, trouble))
         return block_of(shown, "groups", Reason.POD_STUCK, about, detail, since=trouble.since, advice=advice)
     if is_terminating(pod):
-        return block_of(shown, "groups", Reason.POD_TERMINATING, about, where, since=trouble.since)
+        why = _failure(shown, index)
+        advice = _recreated(shown) if why and pod.metadata.name == shown.leader_name(index) else ()
+        return block_of(
+            shown, "groups", Reason.POD_TERMINATING, about, f"{where}{why}", since=trouble.since, advice=advice
+        )
     advice = (*room, *(trouble.advice if trouble.reason == UNSCHEDULABLE else ()))
     return block_of(shown, "groups", Reason.PODS_NOT_READY, about, detail, since=trouble.since, advice=advice)
+
+
+def _failure(shown: Shown, index: int) -> str:
+    """Why a group that goes is recreated, as far as its pods tell; they are gone in a moment and come back as new."""
+    group = shown.groups.get(index)
+    is_moved = group is not None and group.key != shown.key and index >= shown.partition
+    if group is None or not group.is_leaving or is_moved or index >= shown.replicas:
+        return ""
+    pods = sorted(shown.members.get(shown.leader_name(index), ()), key=lambda pod: natural_key(pod.metadata.name))
+    told = ((pod.metadata.name, failure_of(pod)) for pod in pods)
+    return next((f", as its group is recreated: {name} failed ({how})" for name, how in told if how), "")
+
+
+def _recreated(shown: Shown) -> tuple[str, ...]:
+    """What helps when a group fails again and again: its pods are never there for long enough to be looked at."""
+    namespace = shown.seen.set.metadata.namespace
+    kept = f"kubectl -n {namespace} annotate leaderworkersets {shown.name} {MAX_GROUP_RESTARTS}=3"
+    events = f"kubectl -n {namespace} get events --field-selector reason=RecreateGroup"
+    is_on_its_way = any(not each.is_updated for each in shown.groups.values())
+    back = (f"go back to the earlier template: {_undone(shown)}",) if is_on_its_way else ()
+    return f"how often that happened: {events}", f"leave the group for a look after three times: {kept}", *back
 
 
 def _is_going(shown: Shown, index: int) -> bool:
@@ -191,7 +218,18 @@ def _pod_advice(shown: Shown, index: int, trouble: PodTrouble) -> tuple[str, ...
     is_on_its_way = any(not each.is_updated for each in shown.groups.values())
     if trouble.reason == TERMINATING or group is None or not group.is_updated or not is_on_its_way:
         return trouble.advice
-    return (*trouble.advice, f"go back to the earlier template: fairlead undo {shown.place}")
+    return (*trouble.advice, f"go back to the earlier template: {_undone(shown)}")
+
+
+def _undone(shown: Shown) -> str:
+    """The command that goes back to the revision of the groups that did not move, of most of those that are ready.
+
+    It is named where there are any: the one before in time may be an attempt that failed as well.
+    """
+    left = [each for each in shown.groups.values() if not each.is_updated and each.key not in ("", shown.key)]
+    votes = Counter(each.key for each in left if each.is_ready) or Counter(each.key for each in left)
+    which = "".join(f" {TO_REVISION.flag} {key}" for key, _ in votes.most_common(1))
+    return f"fairlead undo {shown.place}{which}"
 
 
 def turn_of(shown: Shown, index: int) -> Iterator[Block]:

@@ -24,7 +24,7 @@ from fairlead.contracts.leaderworker.settings import Settings
 from fairlead.core.decision import Decision, Hold, Move
 from fairlead.core.explain import Block, Explain, Lane
 from fairlead.core.reason import Reason
-from kubeloop.objects.core import ContainerState, ContainerWaiting
+from kubeloop.objects.core import ContainerState, ContainerStatus, ContainerTerminated, ContainerWaiting
 from kubeloop.objects.meta import Condition
 from tests.contracts.leaderworker.decide.some import a_budget, a_leader, a_set, the_leaders
 from tests.contracts.leaderworker.showing import BEFORE, NEW_KEY, NOW, OLD_KEY, a_group, a_look, a_status
@@ -243,6 +243,48 @@ def test_a_set_that_waits_for_stuck_pods_alone_is_blocked_and_undo_is_offered() 
     assert (shown.outcome, shown.stands.phase) == ("blocked", "Blocked")
     assert [each.state for each in lane(shown, 2).cells] == ["stuck", "stuck"]
     assert wait(shown, 2, Reason.POD_STUCK).kind == "blocked"
+    back = f"fairlead undo a -n default --to-revision {OLD_KEY}"
+    assert wait(shown, 2, Reason.POD_STUCK).advice[-1] == f"go back to the earlier template: {back}"
+
+
+def test_a_group_that_is_recreated_says_which_pod_failed_and_how() -> None:
+    """Its pods come back at once and fail again, so this is the moment at which they tell."""
+    leader, workers, worker = a_group(2, NEW_KEY, ready=False)
+    ended = ContainerState(terminated=ContainerTerminated(BEFORE, BEFORE, 1, "Error"))
+    failed = ContainerStatus("worker", False, ContainerState(), ended, 1)
+    worker = replace(worker, status=replace(worker.status, container_statuses=(failed,)))
+    leader, worker = (
+        replace(each, metadata=replace(each.metadata, deletion_timestamp=NOW)) for each in (leader, worker)
+    )
+
+    shown = explain(a_look([*OLD, (leader, workers, worker)], partition=2))
+    outdated = explain(a_look([*OLD, (leader, workers, worker)], partition=2, key="another"))
+
+    first, second = lane(shown, 2).waits[:2]
+    why = "as its group is recreated: a-2-1 failed (container worker was restarted, last ended with exit code 1)"
+    assert (lane(shown, 2).phase, first.object) == ("Recreating", "pod/a-2")
+    assert (first.text.endswith(why), second.text.endswith(why)) == (True, True)
+    kept = "kubectl -n default annotate leaderworkersets a fairlead.dev/max-group-restarts=3"
+    assert first.advice == (
+        "how often that happened: kubectl -n default get events --field-selector reason=RecreateGroup",
+        f"leave the group for a look after three times: {kept}",
+        f"go back to the earlier template: fairlead undo a -n default --to-revision {OLD_KEY}",
+    )
+    assert second.advice == ()
+    assert lane(outdated, 2).phase == "Updating", "this one goes because of the rollout"
+    assert not any("recreated" in each.text for each in lane(outdated, 2).waits)
+
+
+def test_the_way_back_passes_an_attempt_that_failed_before() -> None:
+    """Group 1 never became ready at a revision that was given up, and group 0 did not move."""
+    leader, workers, worker = a_group(2, NEW_KEY, ready=False)
+    waiting = ContainerState(waiting=ContainerWaiting("ImagePullBackOff"))
+    leader = replace(leader, status=a_status(False, waiting, 0))
+    given_up = a_group(1, "broken", ready=False)
+
+    shown = explain(a_look([a_group(0, OLD_KEY), given_up, (leader, workers, worker)], partition=2))
+
+    assert wait(shown, 2, Reason.POD_STUCK).advice[-1].endswith(f"fairlead undo a -n default --to-revision {OLD_KEY}")
 
 
 def test_groups_that_are_not_there_yet_are_missing() -> None:
