@@ -25,6 +25,19 @@ _REFUSED = re.compile(
 )
 
 
+_OF_THE_CLUSTER = frozenset(
+    {
+        "clusterrolebindings",
+        "clusterroles",
+        "customresourcedefinitions",
+        "mutatingwebhookconfigurations",
+        "namespaces",
+        "nodes",
+        "validatingwebhookconfigurations",
+    }
+)
+"""Resources that commands list and that no namespace has; the refusal itself does not tell them from others."""
+
 _DENIED = "denied the request: "
 """What the API server says before the words of an admission webhook: no role would help."""
 
@@ -83,9 +96,9 @@ def _forbidden(error: Forbidden, *, chooses: bool) -> str:
         return f'user "{user}" may not act as other {what}: leave out --as, or ask for a role that allows it'
     if found["namespace"] is not None:
         where, choice = f'in namespace "{found["namespace"]}"', "choose another namespace with -n, "
-    elif verb in ("list", "watch"):
+    elif verb in ("list", "watch") and found["resource"] not in _OF_THE_CLUSTER:
         where, choice = "in all namespaces", "choose one namespace with -n, "
-    else:  # one object that has no namespace
+    else:  # what has no namespace
         where, choice = "in the cluster", ""
     return f'user "{user}" may not {verb} {what} {where}: {choice * chooses}ask for a role that allows it{otherwise}'
 

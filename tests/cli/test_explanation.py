@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import io
 import sys
-from datetime import datetime
+from datetime import datetime, timedelta
 
 import pytest
 from msgspec.structs import replace
@@ -161,3 +161,9 @@ def test_without_colour_it_is_plain(monkeypatch: pytest.MonkeyPatch, file: io.St
     text = shown(monkeypatch, file, color=not file.isatty())
 
     assert text == plain(explanation(stuck(), NOW, 40)) + "\n"
+
+
+def test_when_it_looks_again_is_folded_to_a_narrow_terminal() -> None:
+    shown = explained(replace(three_zones(), again=NOW + timedelta(minutes=9)), width=40)
+
+    assert "It looks again in 9m, or as soon as\nsomething changes." in shown

@@ -81,6 +81,20 @@ def test_a_right_missing_for_what_has_no_namespace_says_nothing_of_namespaces(
     assert "-n" not in told
 
 
+def test_a_right_missing_to_list_what_has_no_namespace_does_not_say_to_choose_one(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    message = (
+        'validatingwebhookconfigurations.admissionregistration.k8s.io is forbidden: User "jane" cannot list resource '
+        '"validatingwebhookconfigurations" in API group "admissionregistration.k8s.io" at the cluster scope'
+    )
+
+    refused(["uninstall", "-n", "test"], tmp_path, 403, "Forbidden", message)
+
+    (line,) = capsys.readouterr().err.splitlines()
+    assert "validatingwebhookconfigurations.admissionregistration.k8s.io in the cluster: ask for a role" in line
+
+
 def test_a_missing_right_to_impersonate_says_to_leave_out_as(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:

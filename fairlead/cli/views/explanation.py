@@ -49,7 +49,7 @@ def explanation(seen: Explain, now: datetime, width: int = 80) -> list[Line]:
                 lines += wait(block, now, width, "    - ")
     if seen.again is not None:
         moment = short((seen.again - now).total_seconds())
-        lines += [(), ((f"It looks again in {moment}, or as soon as something changes.", ""),)]
+        lines += [(), *item("", f"It looks again in {moment}, or as soon as something changes.", width)]
     return lines if has_no_pods(seen) else [*lines, (), legend()]
 
 
