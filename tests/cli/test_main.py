@@ -69,6 +69,17 @@ def test_every_command_is_in_the_table_of_the_docs(name: str) -> None:
     assert f"\n| `fairlead {name}" in documented
 
 
+def test_help_names_what_can_be_asked_of_every_contract(capsys: pytest.CaptureFixture[str]) -> None:
+    main(["--help"])
+    summaries = dict(line.split(maxsplit=1) for line in capsys.readouterr().out.splitlines() if line.startswith("  "))
+    main(["help", "explain"])
+    named = " ".join(capsys.readouterr().out.split())
+
+    assert all("environment" in summaries[name] and "plan" in summaries[name] for name in ("promote", "abort"))
+    kinds = ("environment", "group of zones", "StatefulSets", "LeaderWorkerSet", "DisaggregatedSet", "plan")
+    assert all(f" {kind}" in named for kind in kinds)
+
+
 def test_version(capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["version"]) == exits.OK
     assert capsys.readouterr().out == f"fairlead {__version__}\n"

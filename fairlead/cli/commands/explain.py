@@ -12,7 +12,10 @@ from fairlead.cli.flags.common import add_cluster, add_output
 if TYPE_CHECKING:
     from fairlead.cli.connect import Cluster
 
-NAME_HELP = 'name of an environment, of a group of zones ("" for the one without), or of one of its StatefulSets'
+NAME_HELP = (
+    'name of an environment, of a group of zones ("" for the one without) or of one of its StatefulSets,'
+    " of a LeaderWorkerSet, of a DisaggregatedSet, or of a plan"
+)
 MOST_COLUMNS = 100
 """Sentences longer than this are hard to read."""
 
