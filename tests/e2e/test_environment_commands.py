@@ -3,11 +3,15 @@
 from __future__ import annotations
 
 import asyncio
+import re
+from base64 import b64encode
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
+from pathlib import Path
 
 import msgspec
 import pytest
+import yaml
 from msgspec import Raw
 
 from fairlead.cli import exits
@@ -16,7 +20,7 @@ from fairlead.cli.connect import Cluster
 from fairlead.cli.documents_of import explain_all
 from fairlead.cli.selection import is_blocked, is_complete
 from fairlead.cli.views.provenance import UNKNOWN
-from fairlead.contracts.environments.kinds import MATERIALIZES
+from fairlead.contracts.environments.kinds import MATERIALIZES, NIL
 from fairlead.contracts.environments.stand_in.environmentd import SKIP
 from fairlead.contracts.environments.verbs import VERBS
 from fairlead.core.explain import Explain
@@ -25,7 +29,7 @@ from kubeloop import clock
 from kubeloop.client import Client
 from kubeloop.errors import Forbidden
 from kubeloop.objects.apps import STATEFULSETS
-from kubeloop.objects.core import EVENTS, PODS, Pod
+from kubeloop.objects.core import EVENTS, PODS, SECRETS, Pod
 from kubesim.pods.behaviour import IMAGE_PULL
 from tests.cli.notes import Notes
 from tests.e2e.environments import NEWER, Scene, V, W, manifest, on_clusters
@@ -33,6 +37,7 @@ from tests.e2e.programs import finished, line_with, running
 from tests.e2e.roles import Rights, grant
 from tests.e2e.verbs import asked, interrupted, patches, said
 from tests.e2e.zones import statefulset
+from tests.licenses import a_license_key
 
 MANUALLY = {**W, "rolloutStrategy": "ManuallyPromote"}
 READ = ("get", "list", "watch")
@@ -69,6 +74,26 @@ async def waits_for(scene: Scene, reason: str) -> Explain:
 async def first_generation(scene: Scene) -> None:
     await scene.apply(manifest(V))
     await scene.promoted(1)
+
+
+@on_clusters(on=("sim",))
+async def test_the_environment_of_the_guide_is_served_once_its_key_is_valid(scene: Scene) -> None:
+    guide = (Path(__file__).parents[2] / "docs" / "environments.md").read_text()
+    secret, environment = yaml.safe_load_all(re.findall(r"```yaml\n(.*?)```", guide, re.DOTALL)[0])
+    name, key = secret["metadata"]["name"], a_license_key(aud=NIL)
+    await scene.keep_secret(name, **secret["stringData"])
+    await scene.apply(environment)
+
+    async def is_refused() -> Explain | None:
+        shown = await look(scene)
+        return shown if [block.reason for block in shown.blocked_by] == ["LicenseInvalid"] else None
+
+    shown = await scene.until(is_refused)
+    await scene.change({"data": {"license_key": b64encode(key.encode()).decode()}}, name, SECRETS)
+    await scene.promoted(1, "shop")
+
+    assert (shown.rollout, shown.stands.phase) == ("shop", "New")
+    assert (await scene.read(name="shop"))["spec"]["environmentId"]
 
 
 @on_clusters(long=True)
