@@ -8,7 +8,7 @@ import pytest
 
 from fairlead.contracts.apiversions.explain import Upgraded, Worker, migration, upgrade
 from fairlead.core import outcome
-from fairlead.engine.decide.migration import Plan
+from fairlead.engine.decide.migration import MigrationPlan
 from fairlead.engine.decide.storage_migration.journal import Counts, Failure, Phase, StorageJournal
 from kubeloop.objects.meta import Resource
 
@@ -16,7 +16,7 @@ NOW = datetime(2026, 3, 1, 12, 0, tzinfo=UTC)
 AT_WORK = Worker("somebody_1", NOW + timedelta(seconds=10))
 LEFT = Worker("somebody_1", NOW - timedelta(seconds=1))
 CRD = "widgets.example.test"
-PLAN = Plan(Resource("example.test", "v2", "widgets", "Widget"), "u-1", ("v1", "v2"), ())
+PLAN = MigrationPlan(Resource("example.test", "v2", "widgets", "Widget"), "u-1", ("v1", "v2"), ())
 
 
 def a_journal(phase: Phase, **more: object) -> StorageJournal:

@@ -14,7 +14,7 @@ from fairlead.core.ask import Answer, Answers, Ask, Bad, Good, Listing, Need, Qu
 from fairlead.core.decision import Hold
 from fairlead.core.reason import Reason
 from fairlead.engine.decide.job import JobSnapshot, Turn
-from fairlead.engine.decide.migration import Plan
+from fairlead.engine.decide.migration import MigrationPlan
 from fairlead.engine.decide.storage_migration.journal import (
     LONGEST_CAUSE,
     MOST_CONTESTED,
@@ -34,7 +34,7 @@ NOW = datetime(2030, 1, 1, tzinfo=UTC)
 NAME = "widgets.example.test"
 WIDGETS = Resource("example.test", "v2", "widgets", "Widget")
 SHAPE = (("v1", True, False), ("v2", True, True))
-PLAN = Plan(WIDGETS, "u", ("v1", "v2"), SHAPE, 3)
+PLAN = MigrationPlan(WIDGETS, "u", ("v1", "v2"), SHAPE, 3)
 VIEW = StorageView(crd=NAME, run="now", page_size=2)
 
 

@@ -17,7 +17,7 @@ from fairlead.core.ask import Ask, Bad, Discover, Good, Listing, Need, Read
 from fairlead.core.decision import Decision, Hold
 from fairlead.core.reason import Reason
 from fairlead.engine.decide.job import Turn
-from fairlead.engine.decide.migration import Plan
+from fairlead.engine.decide.migration import MigrationPlan
 from fairlead.engine.decide.storage_migration.journal import (
     BuiltIn,
     Outcome,
@@ -81,11 +81,11 @@ class _List(Struct, frozen=True):
     items: list[_Migration]
 
 
-def name_of(plan: Plan) -> str:
+def name_of(plan: MigrationPlan) -> str:
     return f"fairlead-{plan.resource.plural}.{plan.resource.group}-{plan.generation}"
 
 
-def choose(journal: StorageJournal, plan: Plan, seen: Snapshot, now: datetime) -> Outcome:
+def choose(journal: StorageJournal, plan: MigrationPlan, seen: Snapshot, now: datetime) -> Outcome:
     """The cluster's own migration where it is served, every object is tracked, and nobody limits the run."""
     if why := _unsuited(journal, seen):
         return entering(structs.replace(journal, built_in_failed=why), Phase.REWRITE, now)
@@ -121,7 +121,7 @@ def _served(answer: Good | Bad) -> Resource | None:
     return next((by_version[each] for each in VERSIONS if each in by_version), None)
 
 
-def _begun(journal: StorageJournal, plan: Plan, served: Resource, seen: Snapshot, now: datetime) -> Outcome:
+def _begun(journal: StorageJournal, plan: MigrationPlan, served: Resource, seen: Snapshot, now: datetime) -> Outcome:
     """Joins one that is not over, else makes one in the place of our own old ones."""
     listing = Ask(Listing(served, ""))
     if todo := seen.answers.lacking((listing,)):
@@ -153,7 +153,7 @@ def _begun(journal: StorageJournal, plan: Plan, served: Resource, seen: Snapshot
     return _waiting(journal, BuiltIn(name_of(plan), served.version, True, now), now)
 
 
-def _tree(plan: Plan, served: Resource) -> dict[str, Any]:
+def _tree(plan: MigrationPlan, served: Resource) -> dict[str, Any]:
     return {
         "apiVersion": served.api_version,
         "kind": KIND,
@@ -170,7 +170,7 @@ def _without(journal: StorageJournal, why: str, now: datetime) -> Outcome:
     return entering(structs.replace(journal, built_in=None, built_in_failed=why), Phase.REWRITE, now)
 
 
-def await_built_in(journal: StorageJournal, plan: Plan, seen: Snapshot, now: datetime) -> Outcome:
+def await_built_in(journal: StorageJournal, plan: MigrationPlan, seen: Snapshot, now: datetime) -> Outcome:
     built_in = journal.built_in
     if built_in is None:
         return entering(journal, Phase.REWRITE, now)

@@ -12,7 +12,7 @@ from fairlead.core.ask import Need
 from fairlead.core.decision import Decision, Hold
 from fairlead.core.reason import Reason
 from fairlead.engine.decide.job import JobSnapshot, Turn
-from fairlead.engine.decide.migration import Plan
+from fairlead.engine.decide.migration import MigrationPlan
 
 MOST_FAILURES = 100
 """Objects that are named; of the others only their number is."""
@@ -86,7 +86,7 @@ class StorageJournal(Struct, frozen=True, kw_only=True, rename="camel"):
     run: str = ""
     """Of whom it is: another one goes on, or begins."""
     phase: Phase = Phase.CHECK
-    plan: Plan | None = None
+    plan: MigrationPlan | None = None
     """As the definition was at the beginning; its generation is that of the checkpoint."""
     scope: tuple[str, ...] = ()
     """Namespaces; empty: all."""

@@ -8,7 +8,7 @@ from __future__ import annotations
 from datetime import datetime
 
 from fairlead.core.ask import Bad, Need
-from fairlead.engine.decide.migration import Plan, definition_asked, definition_found, difference
+from fairlead.engine.decide.migration import MigrationPlan, definition_asked, definition_found, difference
 from fairlead.engine.decide.storage_migration.journal import (
     Outcome,
     Phase,
@@ -21,7 +21,9 @@ from fairlead.engine.decide.storage_migration.journal import (
 GONE = "it was deleted meanwhile"
 
 
-def stopped_or_lost(journal: StorageJournal, plan: Plan, seen: Snapshot, now: datetime, problem: str) -> Outcome:
+def stopped_or_lost(
+    journal: StorageJournal, plan: MigrationPlan, seen: Snapshot, now: datetime, problem: str
+) -> Outcome:
     """A conflict where the definition is not that of the beginning any more, else the problem."""
     asked = definition_asked(seen.world.crd, "lost")
     if todo := seen.answers.lacking((asked,)):

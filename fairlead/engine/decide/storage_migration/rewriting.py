@@ -12,7 +12,7 @@ from fairlead.core.amounts import counted
 from fairlead.core.ask import Bad, Good, Need
 from fairlead.engine.decide import managed_fields
 from fairlead.engine.decide.job import Turn, not_leading
-from fairlead.engine.decide.migration import Plan
+from fairlead.engine.decide.migration import MigrationPlan
 from fairlead.engine.decide.storage_migration.journal import (
     MOST_CONTESTED,
     MOST_ROUNDS,
@@ -39,7 +39,7 @@ from fairlead.engine.decide.storage_migration.walking import Page, PageResult, p
 NOT_LEADING = frozenset({"not-sent"})
 
 
-def refs(journal: StorageJournal, plan: Plan, seen: Snapshot, now: datetime) -> Outcome:
+def refs(journal: StorageJournal, plan: MigrationPlan, seen: Snapshot, now: datetime) -> Outcome:
     """One page: managedFields of versions that the definition has no longer name the storage version then."""
     page = page_at(journal, plan, seen, now)
     if not isinstance(page, Page):
@@ -62,7 +62,7 @@ def refs(journal: StorageJournal, plan: Plan, seen: Snapshot, now: datetime) -> 
     return entering(after, Phase.CHOOSE, now)
 
 
-def rewrite(journal: StorageJournal, plan: Plan, seen: Snapshot, now: datetime) -> Outcome:
+def rewrite(journal: StorageJournal, plan: MigrationPlan, seen: Snapshot, now: datetime) -> Outcome:
     """One page: every object written without a change, which stores it in the storage version."""
     page = page_at(journal, plan, seen, now)
     if not isinstance(page, Page):
@@ -89,7 +89,7 @@ def rewrite(journal: StorageJournal, plan: Plan, seen: Snapshot, now: datetime) 
     return entering(structs.replace(after, is_walked=is_walked), Phase.VERIFY, now)
 
 
-def verify(journal: StorageJournal, plan: Plan, seen: Snapshot, now: datetime) -> Outcome:
+def verify(journal: StorageJournal, plan: MigrationPlan, seen: Snapshot, now: datetime) -> Outcome:
     """One page: each was written since the checkpoint, or a write now shows that there is nothing to write."""
     page = page_at(journal, plan, seen, now)
     if not isinstance(page, Page):
@@ -159,17 +159,17 @@ def _has_answered(stored: Stored, journal: StorageJournal) -> bool:
     return is_older and stored.key not in journal.contested
 
 
-def _is_stale(stored: Stored, plan: Plan) -> bool:
+def _is_stale(stored: Stored, plan: MigrationPlan) -> bool:
     return managed_fields.names_version(stored.managed, lambda name: _is_gone(name, plan))
 
 
-def _is_gone(api_version: str, plan: Plan) -> bool:
+def _is_gone(api_version: str, plan: MigrationPlan) -> bool:
     """Whether it is one of the kind's group that the definition has no longer."""
     group, _, version = api_version.rpartition("/")
     return group == plan.resource.group and version not in {name for name, _, _ in plan.shape}
 
 
-def _repair(stored: Stored, plan: Plan, now: datetime) -> Patch:
+def _repair(stored: Stored, plan: MigrationPlan, now: datetime) -> Patch:
     """Nobody has rules for a version that is gone: its fields are kept under their names."""
     target = plan.resource.api_version
     entries = managed_fields.moved(

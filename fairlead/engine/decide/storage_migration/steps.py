@@ -24,7 +24,7 @@ from fairlead.engine.decide.migration import (
     Changed,
     Clean,
     Forgotten,
-    Plan,
+    MigrationPlan,
     Prune,
     Raced,
     Tree,
@@ -75,7 +75,7 @@ def step_of(unsafe: Unsafe = lambda _: "") -> Step[StorageJournal, StorageView]:
     return step
 
 
-def _at(journal: StorageJournal, plan: Plan, seen: Snapshot, now: datetime, unsafe: Unsafe) -> Outcome:
+def _at(journal: StorageJournal, plan: MigrationPlan, seen: Snapshot, now: datetime, unsafe: Unsafe) -> Outcome:
     match journal.phase:
         case Phase.SETTLE:
             return _settled(journal, now, seen.world)
@@ -119,7 +119,7 @@ def _entered(before: StorageJournal | None, seen: Snapshot, now: datetime, unsaf
             return ended(begun, Phase.CLEAN, now)
         case Changed(text):
             return stopped(begun, text)
-        case Plan() as plan:
+        case MigrationPlan() as plan:
             if (why := unsafe(definition)) and not view.loses:
                 return stopped(structs.replace(begun, plan=plan), why)
             first = Phase.REFS if view.early else Phase.SETTLE
@@ -162,7 +162,7 @@ def _settled(journal: StorageJournal, now: datetime, view: StorageView) -> Outco
     return Turn(held, Decision("settle", Hold(Reason.STORAGE_SETTLING, until)))
 
 
-def _checkpoint(journal: StorageJournal, plan: Plan, seen: Snapshot, now: datetime) -> Outcome:
+def _checkpoint(journal: StorageJournal, plan: MigrationPlan, seen: Snapshot, now: datetime) -> Outcome:
     """The definition's generation first, then the version of a list: in this order neither can be too new."""
     definition = _definition(seen)
     if isinstance(definition, Need):
@@ -187,7 +187,7 @@ def _checkpoint(journal: StorageJournal, plan: Plan, seen: Snapshot, now: dateti
     return entering(after, Phase.VERIFY if journal.changes or journal.is_early else Phase.REFS, now)
 
 
-def _pruned(journal: StorageJournal, plan: Plan, seen: Snapshot, now: datetime, unsafe: Unsafe) -> Outcome:
+def _pruned(journal: StorageJournal, plan: MigrationPlan, seen: Snapshot, now: datetime, unsafe: Unsafe) -> Outcome:
     def chosen(definition: Tree) -> Patch | Outcome:
         return _pruning(journal, plan, definition, seen, now, unsafe)
 
@@ -206,7 +206,7 @@ def _pruned(journal: StorageJournal, plan: Plan, seen: Snapshot, now: datetime, 
 
 
 def _pruning(
-    journal: StorageJournal, plan: Plan, definition: Tree, seen: Snapshot, now: datetime, unsafe: Unsafe
+    journal: StorageJournal, plan: MigrationPlan, definition: Tree, seen: Snapshot, now: datetime, unsafe: Unsafe
 ) -> Patch | Outcome:
     """The write that forgets the other versions, or what is to be done instead."""
     if why := difference(plan, definition):

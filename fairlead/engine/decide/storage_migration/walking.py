@@ -7,7 +7,7 @@ from datetime import datetime
 from msgspec import Struct, structs
 
 from fairlead.core.ask import Ask, Bad, Good, Listing, Need
-from fairlead.engine.decide.migration import PAGE_TIMEOUT_SECONDS, Plan
+from fairlead.engine.decide.migration import PAGE_TIMEOUT_SECONDS, MigrationPlan
 from fairlead.engine.decide.storage_migration.journal import (
     MOST_CONTESTED,
     Counts,
@@ -43,7 +43,7 @@ class PageResult(Struct, frozen=True, kw_only=True):
     repaired: int = 0
 
 
-def page_at(journal: StorageJournal, plan: Plan, seen: Snapshot, now: datetime) -> Page | Outcome:
+def page_at(journal: StorageJournal, plan: MigrationPlan, seen: Snapshot, now: datetime) -> Page | Outcome:
     """The page that is next, or what is to be asked or done instead."""
     namespaces = seen.world.namespaces or ("",)
     listing = Listing(
