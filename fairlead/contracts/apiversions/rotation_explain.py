@@ -14,7 +14,7 @@ from fairlead.core import outcome
 from fairlead.core.decision import Decision, Hold
 from fairlead.core.explain import Block, Explain, Lane, Stands
 from fairlead.core.reason import Reason
-from fairlead.engine.decide.bundles import Certificate, Target, has_surplus, lacks, others_in
+from fairlead.engine.decide.bundles import BundleTarget, Certificate, has_surplus, lacks, others_in
 from fairlead.engine.decide.given_certificate import GivenSnapshot
 from fairlead.engine.decide.rotation_snapshot import Phase, RotationSnapshot, Stored, trusted_in
 
@@ -91,7 +91,7 @@ def _named(authority: Certificate | None) -> str:
     return f"{sha256(''.join(authority.pem.split()).encode()).hexdigest()[:8]} (until {authority.not_after:%Y-%m-%d})"
 
 
-def _lane(target: Target, leaves: str, goes_to: str, waits: tuple[Block, ...], *, is_done: bool) -> Lane:
+def _lane(target: BundleTarget, leaves: str, goes_to: str, waits: tuple[Block, ...], *, is_done: bool) -> Lane:
     name = str(target.ref)
     return Lane(
         name=name,

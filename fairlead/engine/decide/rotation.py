@@ -21,8 +21,8 @@ from fairlead.core.reason import Reason
 from fairlead.engine.decide.bundles import (
     IMMINENT,
     MIGRATIONS,
+    BundleTarget,
     Certificate,
-    Target,
     authorities,
     being_migrated,
     has_surplus,
@@ -340,7 +340,7 @@ def _left(certificate: Certificate | None, now: datetime) -> timedelta:
     return timedelta() if certificate is None else certificate.not_after - now
 
 
-def _is_postponed(target: Target, seen: RotationSnapshot, stored: Stored, now: datetime) -> bool:
+def _is_postponed(target: BundleTarget, seen: RotationSnapshot, stored: Stored, now: datetime) -> bool:
     served = (stored.now.leaf, stored.now.authority)
     if any(_left(each, now) <= IMMINENT for each in served):
         return False
@@ -362,7 +362,7 @@ def _minted(seen: RotationSnapshot, *asks: Ask) -> Good | Need | Decision:
     return answer
 
 
-def kept_by_others(targets: list[Target], about: Ref, now: datetime) -> Decision:
+def kept_by_others(targets: list[BundleTarget], about: Ref, now: datetime) -> Decision:
     """Others keep these bundles, and nothing is served that they do not trust."""
     details = tuple(
         (

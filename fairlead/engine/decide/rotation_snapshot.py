@@ -9,7 +9,7 @@ from enum import Enum
 from msgspec import Struct
 
 from fairlead.core.ask import Answers, Ask, ReadSecret, Shake
-from fairlead.engine.decide.bundles import Certificate, Target, authorities
+from fairlead.engine.decide.bundles import BundleTarget, Certificate, authorities
 from kubeloop.objects.meta import Ref
 from kubeloop.sealed import Sealed
 
@@ -98,7 +98,7 @@ class RotationSnapshot(Struct, frozen=True, kw_only=True):
     former: Ref | None = None
     """A Secret of earlier releases, whose authority may be in use."""
     former_authorities: tuple[Certificate, ...] = ()
-    targets: tuple[Target, ...] = ()
+    targets: tuple[BundleTarget, ...] = ()
     trusted_since: datetime | None = None
     """Since when all bundles hold the authority that comes next."""
     endpoints: tuple[Endpoint, ...] = ()

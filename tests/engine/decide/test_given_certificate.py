@@ -12,7 +12,7 @@ from fairlead.core.decision import Decision, Hold, Move
 from fairlead.core.reason import Reason
 from fairlead.engine.certificates.issuing import Signer, issue, new_signer, service_names
 from fairlead.engine.certificates.secret_facts import certificates_in, leaf_of
-from fairlead.engine.decide.bundles import Certificate, Place, Target, text_of
+from fairlead.engine.decide.bundles import BundleTarget, Certificate, Place, text_of
 from fairlead.engine.decide.certificate import Facts
 from fairlead.engine.decide.exchange import Show, Wait, exchange
 from fairlead.engine.decide.given_certificate import GivenSnapshot, keep_published
@@ -38,11 +38,11 @@ def a_leaf(signer: Signer) -> Certificate:
     return found
 
 
-def a_target(*held: Certificate, keeper: str = "") -> Target:
-    return Target(Ref(DEFINITIONS, "", "widgets.example.test"), "7", (Place("/x", held),), keeper)
+def a_target(*held: Certificate, keeper: str = "") -> BundleTarget:
+    return BundleTarget(Ref(DEFINITIONS, "", "widgets.example.test"), "7", (Place("/x", held),), keeper)
 
 
-def given(leaf: Certificate | None, *trusted: Certificate, targets: tuple[Target, ...]) -> GivenSnapshot:
+def given(leaf: Certificate | None, *trusted: Certificate, targets: tuple[BundleTarget, ...]) -> GivenSnapshot:
     return GivenSnapshot(
         where="Secret operators/mine",
         names=NAMES,

@@ -7,7 +7,7 @@ from datetime import datetime, timedelta
 
 from msgspec import Struct
 
-from fairlead.engine.decide.bundles import Certificate, Target
+from fairlead.engine.decide.bundles import BundleTarget, Certificate
 from fairlead.engine.decide.rotation_snapshot import Phase, Stored
 
 SOON = timedelta(days=30)
@@ -50,7 +50,7 @@ class CertificateReport(Struct, frozen=True, rename="camel"):
 
 
 def report(
-    secret: str, stored: Stored, names: tuple[str, ...], targets: Sequence[Target], now: datetime
+    secret: str, stored: Stored, names: tuple[str, ...], targets: Sequence[BundleTarget], now: datetime
 ) -> CertificateReport:
     """`names` are those of the certificate; `targets` name a Service in the operator's namespace."""
     current = stored.now
@@ -69,7 +69,7 @@ def report(
     )
 
 
-def _trust(target: Target, authority: Certificate | None) -> TrustReport:
+def _trust(target: BundleTarget, authority: Certificate | None) -> TrustReport:
     held = {one.pem: one for place in target.places for one in place.held}
     return TrustReport(
         kind=target.ref.resource.kind,
