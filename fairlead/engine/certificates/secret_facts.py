@@ -24,7 +24,7 @@ from fairlead.engine.decide.rotation_snapshot import (
     PHASE,
     SINCE,
     Keys,
-    Phase,
+    RotationPhase,
     Stored,
 )
 from fairlead.engine.decide.trust import covers
@@ -100,10 +100,10 @@ def _keys(entries: Mapping[str, bytes], prefix: str, name: str, now: datetime) -
     )
 
 
-def _phase(text: bytes) -> Phase:
+def _phase(text: bytes) -> RotationPhase:
     """What nobody knows is steady: nothing of a rotation is under way that we began."""
-    known = {each.value.encode(): each for each in Phase}
-    return known.get(text.strip(), Phase.STEADY)
+    known = {each.value.encode(): each for each in RotationPhase}
+    return known.get(text.strip(), RotationPhase.STEADY)
 
 
 def _time(text: bytes) -> datetime | None:

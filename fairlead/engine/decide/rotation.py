@@ -44,7 +44,7 @@ from fairlead.engine.decide.rotation_snapshot import (
     CertificateTimes,
     Endpoint,
     Keys,
-    Phase,
+    RotationPhase,
     RotationSnapshot,
     Stored,
     trusted_in,
@@ -173,7 +173,7 @@ def publish(seen: RotationSnapshot, stored: Stored, now: datetime) -> Decision |
 
 def start(seen: RotationSnapshot, stored: Stored, now: datetime) -> Decision | Need | None:
     """Steady: a certificate or an authority that comes close to its end is followed by another."""
-    if stored.phase not in (Phase.STEADY, Phase.REQUESTED):
+    if stored.phase not in (RotationPhase.STEADY, RotationPhase.REQUESTED):
         return None
     if not _is_authority_due(seen, stored, now):
         if _left(stored.now.leaf, now) <= seen.times.rotate_before:
@@ -186,7 +186,7 @@ def start(seen: RotationSnapshot, stored: Stored, now: datetime) -> Decision | N
     entries = {
         NEXT + LEAF: shown["certificate"],
         NEXT + AUTHORITY: shown["authority"],
-        **phase_entries(Phase.PREPARED, now),
+        **phase_entries(RotationPhase.PREPARED, now),
     }
     sealed = ((NEXT + KEY, keys["key"]), (NEXT + AUTHORITY_KEY, keys["authority-key"]))
     return storing("prepare", seen, stored, entries, sealed)
@@ -194,17 +194,17 @@ def start(seen: RotationSnapshot, stored: Stored, now: datetime) -> Decision | N
 
 def redo(seen: RotationSnapshot, stored: Stored, now: datetime) -> Decision | None:
     """What was prepared and cannot be used is prepared again."""
-    if stored.phase not in (Phase.PREPARED, Phase.TRUSTED) or stored.next.is_usable(now):
+    if stored.phase not in (RotationPhase.PREPARED, RotationPhase.TRUSTED) or stored.next.is_usable(now):
         return None
     if fresh := _just_made(seen, stored.next, now):
         return fresh
-    return storing("redo", seen, stored, {**dict.fromkeys(next_names()), **phase_entries(Phase.REQUESTED, now)})
+    return storing("redo", seen, stored, {**dict.fromkeys(next_names()), **phase_entries(RotationPhase.REQUESTED, now)})
 
 
 def trust(seen: RotationSnapshot, stored: Stored, now: datetime) -> Decision | None:
-    if stored.phase is not Phase.PREPARED:
+    if stored.phase is not RotationPhase.PREPARED:
         return None
-    return storing("trust", seen, stored, phase_entries(Phase.TRUSTED, now))
+    return storing("trust", seen, stored, phase_entries(RotationPhase.TRUSTED, now))
 
 
 def switch(seen: RotationSnapshot, stored: Stored, now: datetime) -> Decision | None:
@@ -213,13 +213,13 @@ def switch(seen: RotationSnapshot, stored: Stored, now: datetime) -> Decision | 
     As long is waited where there is no bundle yet: one may have been written a moment ago, in the phase before.
     """
     following = stored.next.authority
-    if stored.phase is not Phase.TRUSTED or following is None:
+    if stored.phase is not RotationPhase.TRUSTED or following is None:
         return None
     if unpublished := [each for each in seen.targets if lacks(each, (following,))]:
         return kept_by_others(unpublished, seen.about, now)
     since = seen.trusted_since if seen.targets else stored.since
     if not seen.targets and since is not None and since > now:  # a clock that was ahead
-        return storing("trust", seen, stored, phase_entries(Phase.TRUSTED, now))
+        return storing("trust", seen, stored, phase_entries(RotationPhase.TRUSTED, now))
     if since is None or now < since + SETTLING:
         again = now + SETTLING if since is None else since + SETTLING
         return Decision("settle", Hold(Reason.AUTHORITY_SETTLING, again))
@@ -227,34 +227,34 @@ def switch(seen: RotationSnapshot, stored: Stored, now: datetime) -> Decision | 
     old = authorities(() if current is None else (current,), stored.old, now=now)
     names = {LEAF, KEY, AUTHORITY, AUTHORITY_KEY}
     sealed = tuple((name, stored.entries[NEXT + name]) for name in sorted(names))
-    return storing("switch", seen, stored, {**old_entry(old), **phase_entries(Phase.SWITCHED, now)}, sealed)
+    return storing("switch", seen, stored, {**old_entry(old), **phase_entries(RotationPhase.SWITCHED, now)}, sealed)
 
 
 def retire(seen: RotationSnapshot, stored: Stored, now: datetime) -> Decision | Need | None:
     """The authority before is left once every ready replica shows the certificate of the one that follows."""
     leaf = stored.now.leaf
-    if stored.phase is not Phase.SWITCHED or leaf is None:
+    if stored.phase is not RotationPhase.SWITCHED or leaf is None:
         return None
     behind = shown_elsewhere(seen.endpoints, seen.shakes, seen.own, leaf, seen.answers, seen.blind)
     if isinstance(behind, Need):
         return behind
     if behind:
         return unshown(behind, seen.about, stored.since, now)
-    return storing("retire", seen, stored, phase_entries(Phase.RETIRING, now))
+    return storing("retire", seen, stored, phase_entries(RotationPhase.RETIRING, now))
 
 
 def finish(seen: RotationSnapshot, stored: Stored, now: datetime) -> Decision | None:
-    if stored.phase is not Phase.RETIRING:
+    if stored.phase is not RotationPhase.RETIRING:
         return None
     since = stored.since
     if since is None or since > now:  # a clock that was ahead
-        return storing("retire", seen, stored, phase_entries(Phase.RETIRING, now))
+        return storing("retire", seen, stored, phase_entries(RotationPhase.RETIRING, now))
     until = since + seen.times.overlap
     if now < until:
         return Decision("overlap", Hold(Reason.AUTHORITY_RETIRING, until))
     gone = dict.fromkeys((*next_names(), OLD, SINCE))
     tell = rotated(seen, "webhooks are served under a new authority, and the one before is no longer trusted")
-    return storing("finish", seen, stored, {**gone, PHASE: Phase.STEADY.value}, tell=tell)
+    return storing("finish", seen, stored, {**gone, PHASE: RotationPhase.STEADY.value}, tell=tell)
 
 
 def rest(seen: RotationSnapshot, stored: Stored, now: datetime) -> Decision:
@@ -326,7 +326,7 @@ def _same(shown: str, pem: str) -> bool:
 
 def _is_authority_due(seen: RotationSnapshot, stored: Stored, now: datetime) -> bool:
     keys, before = stored.now, _authority_rotate_before(seen.times)
-    if stored.phase is Phase.REQUESTED or _left(keys.authority, now) <= before:
+    if stored.phase is RotationPhase.REQUESTED or _left(keys.authority, now) <= before:
         return True
     return not keys.can_sign and _left(keys.leaf, now) <= seen.times.rotate_before
 

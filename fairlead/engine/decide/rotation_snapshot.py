@@ -22,7 +22,7 @@ BACKDATED = timedelta(minutes=10)
 """A certificate is valid from a little before it was made, for clocks that are behind."""
 
 
-class Phase(Enum):
+class RotationPhase(Enum):
     STEADY = "steady"
     REQUESTED = "requested"
     """Somebody asked for another authority."""
@@ -60,7 +60,7 @@ class Stored(Struct, frozen=True):
     """What the Secret holds."""
 
     version: str
-    phase: Phase
+    phase: RotationPhase
     since: datetime | None
     now: Keys
     next: Keys
@@ -127,9 +127,9 @@ def trusted_in(stored: Stored, now: datetime) -> tuple[Certificate, ...]:
     current = () if stored.now.authority is None else (stored.now.authority,)
     following = () if stored.next.authority is None else (stored.next.authority,)
     match stored.phase:
-        case Phase.TRUSTED:
+        case RotationPhase.TRUSTED:
             return authorities(current, following, stored.old, now=now)
-        case Phase.SWITCHED | Phase.RETIRING:
+        case RotationPhase.SWITCHED | RotationPhase.RETIRING:
             return authorities(current, stored.old, now=now)
         case _:
             return authorities(current, now=now)

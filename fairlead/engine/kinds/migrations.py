@@ -18,7 +18,7 @@ from fairlead.core.audit import Line
 from fairlead.core.decision import Decide, Decision
 from fairlead.engine.command import Precondition
 from fairlead.engine.decide.job import JobSnapshot, Passage
-from fairlead.engine.decide.storage_migration.journal import Phase, StorageJournal, StorageView
+from fairlead.engine.decide.storage_migration.journal import MigrationPhase, StorageJournal, StorageView
 from fairlead.engine.decide.storage_migration.names import JOURNAL_LABELS, journal_entry, migration_name
 from fairlead.engine.driver.request_pace import RequestPace
 from fairlead.engine.job_run import CommandJob, JobStopped, RunTerms, run_job
@@ -63,7 +63,7 @@ class RunEnd(Struct, frozen=True):
 
     @property
     def is_conflict(self) -> bool:
-        return self.journal is not None and self.journal.phase is Phase.CONFLICT
+        return self.journal is not None and self.journal.phase is MigrationPhase.CONFLICT
 
 
 class MigrationTerms(Struct, frozen=True, kw_only=True):

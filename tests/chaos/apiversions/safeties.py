@@ -30,7 +30,7 @@ from fairlead.engine.conversion.webhook import InForce
 from fairlead.engine.decide import definition_writes, rotation
 from fairlead.engine.decide.exchange import Show
 from fairlead.engine.decide.storage_migration import objects, rewriting, steps
-from fairlead.engine.decide.storage_migration.journal import Phase, entering
+from fairlead.engine.decide.storage_migration.journal import MigrationPhase, entering
 from kubeloop.election import Election
 from tests.widgets import decide as widgets
 
@@ -68,7 +68,7 @@ def rewrites_bound_to_no_version(patch: pytest.MonkeyPatch) -> None:
 
 def nothing_is_proven(patch: pytest.MonkeyPatch) -> None:
     """`storedVersions` is pruned as soon as all was gone through."""
-    patch.setattr(steps, "verify", lambda journal, _plan, _seen, now: entering(journal, Phase.PRUNE, now))
+    patch.setattr(steps, "verify", lambda journal, _plan, _seen, now: entering(journal, MigrationPhase.PRUNE, now))
 
 
 def failures_are_forgotten(patch: pytest.MonkeyPatch) -> None:

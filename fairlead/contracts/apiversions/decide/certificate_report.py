@@ -8,7 +8,7 @@ from datetime import datetime, timedelta
 from msgspec import Struct
 
 from fairlead.engine.decide.bundles import BundleTarget, Certificate
-from fairlead.engine.decide.rotation_snapshot import Phase, Stored
+from fairlead.engine.decide.rotation_snapshot import RotationPhase, Stored
 
 SOON = timedelta(days=30)
 
@@ -92,6 +92,6 @@ def _problems(secret: str, stored: Stored, trusted: Sequence[TrustReport], now: 
         if each.authorities and not each.trusts and stored.now.authority is not None:
             who = f"{each.keeper} keeps its bundle" if each.keeper else "the leader writes it; see that one runs"
             found.append(f"{each.kind} {each.name} does not trust the authority in the Secret: {who}")
-    if stored.phase is Phase.REQUESTED:
+    if stored.phase is RotationPhase.REQUESTED:
         found.append("a rotation was asked for, and no leader has begun it yet")
     return found

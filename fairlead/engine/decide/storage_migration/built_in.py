@@ -20,8 +20,8 @@ from fairlead.engine.decide.job import Turn
 from fairlead.engine.decide.migration import MigrationPlan
 from fairlead.engine.decide.storage_migration.journal import (
     BuiltIn,
+    MigrationPhase,
     Outcome,
-    Phase,
     Snapshot,
     StorageJournal,
     entering,
@@ -88,13 +88,13 @@ def name_of(plan: MigrationPlan) -> str:
 def choose(journal: StorageJournal, plan: MigrationPlan, seen: Snapshot, now: datetime) -> Outcome:
     """The cluster's own migration where it is served, every object is tracked, and nobody limits the run."""
     if why := _unsuited(journal, seen):
-        return entering(structs.replace(journal, built_in_failed=why), Phase.REWRITE, now)
+        return entering(structs.replace(journal, built_in_failed=why), MigrationPhase.REWRITE, now)
     asked = Ask(Discover(GROUP, KIND))
     if todo := seen.answers.lacking((asked,)):
         return Need(todo)
     served = _served(seen.answers[asked])
     if served is None:
-        return entering(journal, Phase.REWRITE, now)
+        return entering(journal, MigrationPhase.REWRITE, now)
     return _begun(journal, plan, served, seen, now)
 
 
@@ -163,17 +163,17 @@ def _tree(plan: MigrationPlan, served: Resource) -> dict[str, Any]:
 
 
 def _waiting(journal: StorageJournal, built_in: BuiltIn, now: datetime) -> Outcome:
-    return moving(structs.replace(journal, phase=Phase.BUILT_IN, built_in=built_in), "await_built_in", now)
+    return moving(structs.replace(journal, phase=MigrationPhase.BUILT_IN, built_in=built_in), "await_built_in", now)
 
 
 def _without(journal: StorageJournal, why: str, now: datetime) -> Outcome:
-    return entering(structs.replace(journal, built_in=None, built_in_failed=why), Phase.REWRITE, now)
+    return entering(structs.replace(journal, built_in=None, built_in_failed=why), MigrationPhase.REWRITE, now)
 
 
 def await_built_in(journal: StorageJournal, plan: MigrationPlan, seen: Snapshot, now: datetime) -> Outcome:
     built_in = journal.built_in
     if built_in is None:
-        return entering(journal, Phase.REWRITE, now)
+        return entering(journal, MigrationPhase.REWRITE, now)
     served = Resource(GROUP, built_in.version, "storageversionmigrations", KIND, namespaced=False)
     asked = Ask(Read(Ref(served, "", built_in.name)))
     if todo := seen.answers.lacking((asked,)):
@@ -186,7 +186,7 @@ def await_built_in(journal: StorageJournal, plan: MigrationPlan, seen: Snapshot,
     except UNREADABLE:
         return _without(journal, f"{built_in.name} cannot be read", now)
     if found.says("Succeeded"):
-        return entering(journal, Phase.VERIFY, now)
+        return entering(journal, MigrationPhase.VERIFY, now)
     if failed := found.says("Failed"):
         return _without(journal, f"{built_in.name} has failed: {failed.message or 'it does not say why'}", now)
     is_running = built_in.was_running or found.says("Running") is not None

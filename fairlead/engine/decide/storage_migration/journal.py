@@ -24,7 +24,7 @@ MOST_ROUNDS = 5
 """Of proving and writing again, and of definitions that changed meanwhile."""
 
 
-class Phase(Enum):
+class MigrationPhase(Enum):
     CHECK = "Check"
     SETTLE = "Settle"
     CHECKPOINT = "Checkpoint"
@@ -41,7 +41,7 @@ class Phase(Enum):
     CONFLICT = "Conflict"
 
 
-FINAL = frozenset({Phase.CLEAN, Phase.REHEARSED, Phase.INCOMPLETE, Phase.CONFLICT})
+FINAL = frozenset({MigrationPhase.CLEAN, MigrationPhase.REHEARSED, MigrationPhase.INCOMPLETE, MigrationPhase.CONFLICT})
 
 
 class Failure(Struct, frozen=True):
@@ -85,7 +85,7 @@ class StorageJournal(Struct, frozen=True, kw_only=True, rename="camel"):
     crd: str = ""
     run: str = ""
     """Of whom it is: another one goes on, or begins."""
-    phase: Phase = Phase.CHECK
+    phase: MigrationPhase = MigrationPhase.CHECK
     plan: MigrationPlan | None = None
     """As the definition was at the beginning; its generation is that of the checkpoint."""
     scope: tuple[str, ...] = ()
@@ -157,9 +157,9 @@ def moving(journal: StorageJournal, rule: str, now: datetime) -> Turn[StorageJou
     return Turn(journal, Decision(rule, Hold(Reason.MIGRATING, now)))
 
 
-def entering(journal: StorageJournal, phase: Phase, now: datetime) -> Turn[StorageJournal]:
+def entering(journal: StorageJournal, phase: MigrationPhase, now: datetime) -> Turn[StorageJournal]:
     """The next phase from its beginning."""
-    contested = () if phase is Phase.REWRITE else journal.contested
+    contested = () if phase is MigrationPhase.REWRITE else journal.contested
     begun = structs.replace(journal, phase=phase, place=0, cursor="", token="", counts=Counts(), contested=contested)
     return moving(begun, f"enter_{phase.value.lower()}", now)
 
@@ -170,9 +170,11 @@ def stopped(journal: StorageJournal, problem: str) -> Turn[StorageJournal]:
     return Turn(after, Decision("stop", Hold(Reason.MIGRATION_INCOMPLETE)))
 
 
-def ended(journal: StorageJournal, phase: Phase, now: datetime, problem: str = "") -> Turn[StorageJournal]:
+def ended(journal: StorageJournal, phase: MigrationPhase, now: datetime, problem: str = "") -> Turn[StorageJournal]:
     after = structs.replace(journal, phase=phase, problem=problem, token="", completed_at=now)
-    reason = Reason.COMPLETE if phase in (Phase.CLEAN, Phase.REHEARSED) else Reason.MIGRATION_INCOMPLETE
+    reason = (
+        Reason.COMPLETE if phase in (MigrationPhase.CLEAN, MigrationPhase.REHEARSED) else Reason.MIGRATION_INCOMPLETE
+    )
     return Turn(after, Decision(phase.value.lower(), Hold(reason)))
 
 

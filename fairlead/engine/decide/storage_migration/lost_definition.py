@@ -10,8 +10,8 @@ from datetime import datetime
 from fairlead.core.ask import Bad, Need
 from fairlead.engine.decide.migration import MigrationPlan, definition_asked, definition_found, difference
 from fairlead.engine.decide.storage_migration.journal import (
+    MigrationPhase,
     Outcome,
-    Phase,
     Snapshot,
     StorageJournal,
     ended,
@@ -30,7 +30,9 @@ def stopped_or_lost(
         return Need(todo)
     answer = seen.answers[asked]
     if isinstance(answer, Bad):
-        return ended(journal, Phase.CONFLICT, now, GONE) if answer.kind == "absent" else stopped(journal, problem)
+        return (
+            ended(journal, MigrationPhase.CONFLICT, now, GONE) if answer.kind == "absent" else stopped(journal, problem)
+        )
     definition = definition_found(answer, seen.world.crd)
     why = "" if isinstance(definition, str) else difference(plan, definition)
-    return ended(journal, Phase.CONFLICT, now, why) if why else stopped(journal, problem)
+    return ended(journal, MigrationPhase.CONFLICT, now, why) if why else stopped(journal, problem)

@@ -18,8 +18,8 @@ from fairlead.engine.decide.storage_migration.journal import (
     MOST_ROUNDS,
     Counts,
     Failure,
+    MigrationPhase,
     Outcome,
-    Phase,
     Snapshot,
     StorageJournal,
     ended,
@@ -56,10 +56,12 @@ def refs(journal: StorageJournal, plan: MigrationPlan, seen: Snapshot, now: date
     if not is_last:
         return moving(after, "refs_page", now)
     if many := after.counts.failed:
-        return ended(after, Phase.INCOMPLETE, now, f"{many} objects have managedFields of versions that are gone")
+        return ended(
+            after, MigrationPhase.INCOMPLETE, now, f"{many} objects have managedFields of versions that are gone"
+        )
     if after.counts.skipped and after.rounds + 1 < MOST_ROUNDS:  # who wrote them meanwhile may have left them so
-        return entering(structs.replace(after, rounds=after.rounds + 1, untracked=0), Phase.REFS, now)
-    return entering(after, Phase.CHOOSE, now)
+        return entering(structs.replace(after, rounds=after.rounds + 1, untracked=0), MigrationPhase.REFS, now)
+    return entering(after, MigrationPhase.CHOOSE, now)
 
 
 def rewrite(journal: StorageJournal, plan: MigrationPlan, seen: Snapshot, now: datetime) -> Outcome:
@@ -80,13 +82,15 @@ def rewrite(journal: StorageJournal, plan: MigrationPlan, seen: Snapshot, now: d
         return moving(after, "rewrite_page", now)
     after = structs.replace(after, rewritten=after.counts)
     if after.counts.failed:
-        return ended(after, Phase.INCOMPLETE, now, f"{counted(after.counts.failed, 'object')} could not be written")
+        return ended(
+            after, MigrationPhase.INCOMPLETE, now, f"{counted(after.counts.failed, 'object')} could not be written"
+        )
     if view.dry_run:
-        return ended(after, Phase.REHEARSED, now)
+        return ended(after, MigrationPhase.REHEARSED, now)
     if after.is_early:
-        return entering(after, Phase.SETTLE, now)
+        return entering(after, MigrationPhase.SETTLE, now)
     is_walked = len(after.contested) <= MOST_CONTESTED
-    return entering(structs.replace(after, is_walked=is_walked), Phase.VERIFY, now)
+    return entering(structs.replace(after, is_walked=is_walked), MigrationPhase.VERIFY, now)
 
 
 def verify(journal: StorageJournal, plan: MigrationPlan, seen: Snapshot, now: datetime) -> Outcome:
@@ -109,15 +113,20 @@ def verify(journal: StorageJournal, plan: MigrationPlan, seen: Snapshot, now: da
     if not is_last:
         return moving(after, "verify_page", now)
     if after.counts.failed:
-        return ended(after, Phase.INCOMPLETE, now, f"{counted(after.counts.failed, 'object')} could not be written")
+        return ended(
+            after, MigrationPhase.INCOMPLETE, now, f"{counted(after.counts.failed, 'object')} could not be written"
+        )
     if not after.counts.unproven:
-        return entering(after, Phase.PRUNE, now)
+        return entering(after, MigrationPhase.PRUNE, now)
     if after.rounds + 1 >= MOST_ROUNDS:
         many = after.counts.unproven
         return ended(
-            after, Phase.INCOMPLETE, now, f"{many} objects are written by others faster than they can be proven"
+            after,
+            MigrationPhase.INCOMPLETE,
+            now,
+            f"{many} objects are written by others faster than they can be proven",
         )
-    return entering(structs.replace(after, rounds=after.rounds + 1), Phase.REWRITE, now)
+    return entering(structs.replace(after, rounds=after.rounds + 1), MigrationPhase.REWRITE, now)
 
 
 def _answered(

@@ -42,8 +42,8 @@ from fairlead.engine.decide.storage_migration.built_in import await_built_in, ch
 from fairlead.engine.decide.storage_migration.journal import (
     FINAL,
     MOST_ROUNDS,
+    MigrationPhase,
     Outcome,
-    Phase,
     Snapshot,
     StorageJournal,
     StorageView,
@@ -77,21 +77,21 @@ def step_of(unsafe: Unsafe = lambda _: "") -> Step[StorageJournal, StorageView]:
 
 def _at(journal: StorageJournal, plan: MigrationPlan, seen: Snapshot, now: datetime, unsafe: Unsafe) -> Outcome:
     match journal.phase:
-        case Phase.SETTLE:
+        case MigrationPhase.SETTLE:
             return _settled(journal, now, seen.world)
-        case Phase.CHECKPOINT:
+        case MigrationPhase.CHECKPOINT:
             return _checkpoint(journal, plan, seen, now)
-        case Phase.REFS:
+        case MigrationPhase.REFS:
             return refs(journal, plan, seen, now)
-        case Phase.CHOOSE:
+        case MigrationPhase.CHOOSE:
             return choose(journal, plan, seen, now)
-        case Phase.BUILT_IN:
+        case MigrationPhase.BUILT_IN:
             return await_built_in(journal, plan, seen, now)
-        case Phase.REWRITE:
+        case MigrationPhase.REWRITE:
             return rewrite(journal, plan, seen, now)
-        case Phase.VERIFY:
+        case MigrationPhase.VERIFY:
             return verify(journal, plan, seen, now)
-        case Phase.PRUNE:
+        case MigrationPhase.PRUNE:
             return _pruned(journal, plan, seen, now, unsafe)
         case _:
             return _entered(None, seen, now, unsafe)
@@ -114,15 +114,15 @@ def _entered(before: StorageJournal | None, seen: Snapshot, now: datetime, unsaf
         return moving(structs.replace(before, run=view.run, problem=""), "resume", now)
     match plan_of(definition, even_clean=view.force):
         case Clean():
-            if before is not None and before.phase is Phase.CLEAN:  # what the last run did stays known
+            if before is not None and before.phase is MigrationPhase.CLEAN:  # what the last run did stays known
                 return Turn(before, Decision("clean", Hold(Reason.COMPLETE)))
-            return ended(begun, Phase.CLEAN, now)
+            return ended(begun, MigrationPhase.CLEAN, now)
         case Changed(text):
             return stopped(begun, text)
         case MigrationPlan() as plan:
             if (why := unsafe(definition)) and not view.loses:
                 return stopped(structs.replace(begun, plan=plan), why)
-            first = Phase.REFS if view.early else Phase.SETTLE
+            first = MigrationPhase.REFS if view.early else MigrationPhase.SETTLE
             begun = structs.replace(begun, phase=first, plan=plan, is_early=view.early)
             return moving(structs.replace(begun, settled=_settles(definition, view, now)), "check", now)
 
@@ -157,7 +157,7 @@ def _settled(journal: StorageJournal, now: datetime, view: StorageView) -> Outco
     """A clock that was set back does not delay it."""
     until = min(journal.settled or now, now + timedelta(seconds=view.settle_seconds))
     if view.dry_run or now >= until:
-        return entering(journal, Phase.CHECKPOINT, now)
+        return entering(journal, MigrationPhase.CHECKPOINT, now)
     held = structs.replace(journal, settled=until)
     return Turn(held, Decision("settle", Hold(Reason.STORAGE_SETTLING, until)))
 
@@ -170,7 +170,7 @@ def _checkpoint(journal: StorageJournal, plan: MigrationPlan, seen: Snapshot, no
     if isinstance(definition, str):
         return stopped_or_lost(journal, plan, seen, now, definition)
     if why := difference(plan, definition):
-        return ended(journal, Phase.CONFLICT, now, why)
+        return ended(journal, MigrationPhase.CONFLICT, now, why)
     listing = Ask(Listing(plan.resource, "", limit=1, metadata_only=True), timeout=PAGE_TIMEOUT_SECONDS)
     if todo := seen.answers.lacking((listing,)):
         return Need(todo)
@@ -184,7 +184,7 @@ def _checkpoint(journal: StorageJournal, plan: MigrationPlan, seen: Snapshot, no
     generation = definition["metadata"].get("generation", 0)
     after = structs.replace(journal, plan=structs.replace(plan, generation=generation), list_version=version)
     after = structs.replace(after, is_walked=False, is_early=False)
-    return entering(after, Phase.VERIFY if journal.changes or journal.is_early else Phase.REFS, now)
+    return entering(after, MigrationPhase.VERIFY if journal.changes or journal.is_early else MigrationPhase.REFS, now)
 
 
 def _pruned(journal: StorageJournal, plan: MigrationPlan, seen: Snapshot, now: datetime, unsafe: Unsafe) -> Outcome:
@@ -193,14 +193,16 @@ def _pruned(journal: StorageJournal, plan: MigrationPlan, seen: Snapshot, now: d
 
     match forgotten(seen.world.crd, seen.answers, chosen):
         case Forgotten():
-            return ended(journal, Phase.CLEAN, now)
+            return ended(journal, MigrationPhase.CLEAN, now)
         case Unsent():
             return Turn(journal, not_leading(now))
         case Unforgotten(text, is_read):
             problem = f"storedVersions cannot be written: {text}" if is_read else text
             return stopped_or_lost(journal, plan, seen, now, problem)
         case Raced():
-            return ended(journal, Phase.INCOMPLETE, now, "the definition is written faster than it can be read")
+            return ended(
+                journal, MigrationPhase.INCOMPLETE, now, "the definition is written faster than it can be read"
+            )
         case outcome:
             return outcome
 
@@ -210,14 +212,16 @@ def _pruning(
 ) -> Patch | Outcome:
     """The write that forgets the other versions, or what is to be done instead."""
     if why := difference(plan, definition):
-        return ended(journal, Phase.CONFLICT, now, why)
+        return ended(journal, MigrationPhase.CONFLICT, now, why)
     if seen.world.namespaces:
-        return ended(journal, Phase.REHEARSED, now, "only some namespaces were migrated, so storedVersions stays")
+        return ended(
+            journal, MigrationPhase.REHEARSED, now, "only some namespaces were migrated, so storedVersions stays"
+        )
     pruned = prune(plan, definition)
     if not isinstance(pruned, Prune):
-        return ended(journal, Phase.CLEAN, now)
+        return ended(journal, MigrationPhase.CLEAN, now)
     if why := unsafe(definition):
-        return ended(journal, Phase.REHEARSED, now, f"storedVersions stays: {why}")
+        return ended(journal, MigrationPhase.REHEARSED, now, f"storedVersions stays: {why}")
     if definition["metadata"].get("generation", 0) != plan.generation:
         return _followed(journal, seen, now)
     return forgetting(seen.world.crd, plan, pruned)
@@ -226,10 +230,10 @@ def _pruning(
 def _followed(journal: StorageJournal, seen: Snapshot, now: datetime) -> Outcome:
     """Its storage version may have been another one for a while: all is proven against a new checkpoint."""
     if journal.changes >= MOST_ROUNDS:
-        return ended(journal, Phase.INCOMPLETE, now, "its definition keeps changing")
+        return ended(journal, MigrationPhase.INCOMPLETE, now, "its definition keeps changing")
     settled = now + timedelta(seconds=seen.world.settle_seconds)
     after = structs.replace(journal, changes=journal.changes + 1, settled=settled)
-    return entering(after, Phase.SETTLE, now)
+    return entering(after, MigrationPhase.SETTLE, now)
 
 
 def _definition(seen: Snapshot, after: str = "") -> Tree | str | Need:

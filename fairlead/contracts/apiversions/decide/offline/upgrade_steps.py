@@ -35,7 +35,7 @@ from fairlead.core.ask import Need
 from fairlead.core.decision import Decision, Hold
 from fairlead.core.reason import Reason
 from fairlead.engine.decide.job import JobSnapshot, Turn, journaled
-from fairlead.engine.decide.storage_migration.journal import Phase as Storage
+from fairlead.engine.decide.storage_migration.journal import MigrationPhase as Storage
 from fairlead.engine.decide.storage_migration.journal import StorageView
 from fairlead.engine.decide.storage_migration.steps import step_of
 
