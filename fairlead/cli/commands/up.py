@@ -169,7 +169,7 @@ def _attempt(arguments: argparse.Namespace, demo: AnyDemo | None) -> int:
     from fairlead.cli.connect import fail
     from fairlead.cli.embedded.apply_files import Refused, found_in
     from fairlead.cli.embedded.host import held
-    from fairlead.engine.object_files import Unreadable
+    from fairlead.engine.object_files import UnreadableFile
     from kubesim.copies import Unusable
     from kubesim.hosting import Unhostable
     from kubesim.loading import state_in
@@ -183,8 +183,8 @@ def _attempt(arguments: argparse.Namespace, demo: AnyDemo | None) -> int:
             start = max(datetime.now(UTC), state.now) if state is not None else None
             with asyncio.Runner(loop_factory=lambda: PacedLoop(start=start)) as runner:
                 return runner.run(_up(arguments, demo, state, objects))
-    except (Unusable, Unreadable, Unhostable, OSError, ExceptionGroup) as problem:
-        mendable, other = _sorted(problem, (Unusable, Unreadable, Unhostable, Refused, OSError))
+    except (Unusable, UnreadableFile, Unhostable, OSError, ExceptionGroup) as problem:
+        mendable, other = _sorted(problem, (Unusable, UnreadableFile, Unhostable, Refused, OSError))
         if other is not None or mendable is None:
             raise
         if isinstance(mendable, BrokenPipeError):

@@ -10,7 +10,7 @@ from typing import Any, cast
 import msgspec
 from msgspec import Struct
 
-from fairlead.engine.object_files import STDIN, Unreadable, objects_in, shown
+from fairlead.engine.object_files import STDIN, UnreadableFile, objects_in, shown
 from kubeloop import request
 from kubeloop.client import Client
 from kubeloop.discovery import discover
@@ -46,14 +46,14 @@ class Found(Struct, frozen=True):
 
 
 def found_in(names: Iterable[str]) -> list[Found]:
-    """The objects of files and of all manifests in folders, in order; raises Unreadable."""
+    """The objects of files and of all manifests in folders, in order; raises UnreadableFile."""
     return [found for name in names for found in _found(name)]
 
 
 def _found(name: str) -> list[Found]:
     found = [each for file in _files(name) for each in _objects(file)]
     if not found:
-        raise Unreadable(f"{shown(name)} holds no objects: leave it out, or put some into it")
+        raise UnreadableFile(f"{shown(name)} holds no objects: leave it out, or put some into it")
     return found
 
 
@@ -62,7 +62,7 @@ def _files(name: str) -> list[str]:
         return [name]
     files = sorted(str(path) for path in Path(name).iterdir() if path.suffix in _SUFFIXES and path.is_file())
     if not files:
-        raise Unreadable(f"{name} holds no file that ends in {', '.join(_SUFFIXES)}")
+        raise UnreadableFile(f"{name} holds no file that ends in {', '.join(_SUFFIXES)}")
     return files
 
 
@@ -73,10 +73,10 @@ def _objects(name: str) -> list[Found]:
         match tree:
             case {"apiVersion": str(), "kind": str(), "metadata": {"name": str() as called, **rest}}:
                 if not _is_name(called) or not _is_name(rest.get("namespace") or "default"):
-                    raise Unreadable(f"{place} has a name or namespace that cannot be one: see its metadata")
+                    raise UnreadableFile(f"{place} has a name or namespace that cannot be one: see its metadata")
                 found.append(Found(place, cast("Tree", tree)))
             case _:
-                raise Unreadable(f"{place} is no Kubernetes object: it needs apiVersion, kind and metadata.name")
+                raise UnreadableFile(f"{place} is no Kubernetes object: it needs apiVersion, kind and metadata.name")
     return found
 
 

@@ -38,7 +38,7 @@ from fairlead.engine.decide.storage_migration.names import migration_name
 from fairlead.engine.driver.effects import keys_of
 from fairlead.engine.driver.request_pace import RequestPace
 from fairlead.engine.job_run import JobStopped, RunTerms
-from fairlead.engine.object_files import Unreadable, objects_in
+from fairlead.engine.object_files import UnreadableFile, objects_in
 from fairlead.engine.part import PartContext
 from fairlead.engine.run_lease import LostLease, exclusively
 from kubeloop import clock
@@ -176,7 +176,7 @@ def wanted_in(paths: tuple[str, ...]) -> Iterator[WantedDefinition]:
                 elif isinstance(tree, dict) and tree.get("kind") == KIND:
                     found = read_rules(expanded(tree))
                     rules.setdefault(found.crd, found)
-        except (Unreadable, RulesRejected, KeyError, TypeError):
+        except (UnreadableFile, RulesRejected, KeyError, TypeError):
             continue
     for name in sorted(definitions.keys() & rules.keys()):
         yield WantedDefinition(definitions[name], rules[name])

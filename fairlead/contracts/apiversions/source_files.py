@@ -13,7 +13,7 @@ from fairlead.contracts.apiversions.decide.rule_sources import ALWAYS, Rank, Sou
 from fairlead.contracts.apiversions.kinds import ATTACH_ANYWAY
 from fairlead.contracts.apiversions.named_rules import FIELD, expanded
 from fairlead.contracts.apiversions.rule_files import DEFINITION
-from fairlead.engine.object_files import Unreadable, documents_in
+from fairlead.engine.object_files import UnreadableFile, documents_in
 from kubeloop.objects.core import CONFIGMAPS
 from kubeloop.objects.meta import Meta, Ref
 
@@ -76,7 +76,7 @@ def _in_map(found: RuleMap) -> Iterator[Source]:
 def _in_text(text: str, place: str, rank: Rank, about: Ref | None, created: datetime) -> Iterator[Source]:
     try:
         documents = documents_in(text, place)
-    except Unreadable as error:
+    except UnreadableFile as error:
         yield Source(place, rank, problem=str(error), about=about, created=created)
         return
     for each in documents:

@@ -21,7 +21,7 @@ from fairlead.contracts.apiversions.decide.trees import Tree
 from fairlead.contracts.apiversions.rule_files import code_of, definitions_in, rules_in
 from fairlead.engine.command import Precondition, Usage
 from fairlead.engine.decide.registration import DEFINITIONS
-from fairlead.engine.object_files import Unreadable, objects_in
+from fairlead.engine.object_files import UnreadableFile, objects_in
 from kubeloop import request
 from kubeloop.client import Client
 from kubeloop.discovery import discover
@@ -71,7 +71,7 @@ def planned(live: Tree, file: str, rules: str) -> UpgradePlan:
     try:
         definitions = {each["metadata"]["name"]: each for each in definitions_in(file)}
         sets = {each.crd: each for each in rules_in(rules)}
-    except (Unreadable, RulesRejected) as error:
+    except (UnreadableFile, RulesRejected) as error:
         raise Usage(str(error)) from None
     if name not in definitions:
         raise Usage(f"{file} does not define {name}: it defines {', '.join(definitions)}")

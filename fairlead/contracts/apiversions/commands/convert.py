@@ -22,7 +22,7 @@ from fairlead.contracts.apiversions.manifests.conversions import Found, Outcome,
 from fairlead.contracts.apiversions.manifests.files import EXTENSIONS, files_in, text_of, write_whole
 from fairlead.core.amounts import counted
 from fairlead.engine.command import Invocation, Subcommand, Usage
-from fairlead.engine.object_files import STDIN, Unreadable, documents_in
+from fairlead.engine.object_files import STDIN, UnreadableFile, documents_in
 
 SHOWN_FIELDS = 6
 """Of those that are carried, in one line."""
@@ -111,7 +111,7 @@ def _paths(given: argparse.Namespace) -> list[Path | None]:
         found: list[Path | None] = []
         for name in given.filename:
             found += [None] if name == STDIN else files_in(name, given.extensions)
-    except Unreadable as error:
+    except UnreadableFile as error:
         raise Usage(str(error)) from None
     return [*dict.fromkeys(found)]
 
@@ -121,7 +121,7 @@ def _text(path: Path | None) -> str:
         return sys.stdin.read() if path is None else text_of(path)
     except UnicodeDecodeError:
         raise Usage("standard input is not text in UTF-8: give YAML or JSON") from None
-    except Unreadable as error:
+    except UnreadableFile as error:
         raise Usage(str(error)) from None
 
 
@@ -132,13 +132,13 @@ def _converted(
         try:
             other = Path(name) if path is None else path.parent / name
             return documents_in(text_of(other), name)
-        except Unreadable:
+        except UnreadableFile:
             return []
 
     wish = Wish(kinds=kinds, version=given.to, drops_carried=given.drop_carried, beside=beside)
     try:
         return Converted(path, text, converted(text, str(path or "standard input"), wish))
-    except Unreadable as error:
+    except UnreadableFile as error:
         problem = Found(line=1, what="", old="", new="", problem=str(error))
         return Converted(path, text, Outcome(text, (problem,)))
 
@@ -175,7 +175,7 @@ def _write(files: list[Converted], given: argparse.Namespace) -> None:
         if each.path is not None:
             try:
                 write_whole(each.path, each.outcome.text)
-            except Unreadable as error:
+            except UnreadableFile as error:
                 raise Usage(str(error)) from None
     print(f"{len(written)} of {counted(len(files), 'file')} rewritten", file=sys.stderr)
 

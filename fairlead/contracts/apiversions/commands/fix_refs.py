@@ -33,7 +33,7 @@ from fairlead.engine.command import Invocation, Subcommand, Usage
 from fairlead.engine.decide.job import journaled
 from fairlead.engine.decide.managed_fields import Entry, Fields
 from fairlead.engine.job_run import CommandJob, JobStopped, run_job
-from fairlead.engine.object_files import Unreadable
+from fairlead.engine.object_files import UnreadableFile
 from fairlead.engine.progress import Tally
 from kubeloop.records import MemoryRecords
 
@@ -73,7 +73,7 @@ async def _run(called: Invocation) -> int:
         kind = None if rules is None else kind_by(rules, definition)
     except (NoDefinition, NoSuchVersion) as error:
         return complain(str(error))
-    except (RulesRejected, Unreadable) as error:
+    except (RulesRejected, UnreadableFile) as error:
         raise Usage(str(error)) from None
     try:
         async with asyncio.timeout(given.timeout):

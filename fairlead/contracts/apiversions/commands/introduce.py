@@ -13,7 +13,7 @@ from fairlead.contracts.apiversions.decide.rule_sets import RulesRejected
 from fairlead.contracts.apiversions.decide.trees import Tree
 from fairlead.contracts.apiversions.rule_files import definitions_in
 from fairlead.engine.command import Invocation, Subcommand
-from fairlead.engine.object_files import Unreadable
+from fairlead.engine.object_files import UnreadableFile
 
 
 def _add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -45,7 +45,7 @@ async def _run(called: Invocation) -> int:
 def _text_of(file: str, crd: str) -> Tree:
     found = {name_of(each): each for each in definitions_in(file)}
     if crd not in found:
-        raise Unreadable(f"{file} does not define {crd}: it defines {', '.join(found)}")
+        raise UnreadableFile(f"{file} does not define {crd}: it defines {', '.join(found)}")
     return found[crd]
 
 

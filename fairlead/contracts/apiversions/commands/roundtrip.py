@@ -22,7 +22,7 @@ from fairlead.contracts.apiversions.junit import Case, junit
 from fairlead.contracts.apiversions.live_objects import objects
 from fairlead.contracts.apiversions.samples import sample
 from fairlead.engine.command import Invocation, Subcommand, Usage
-from fairlead.engine.object_files import Unreadable, objects_in
+from fairlead.engine.object_files import UnreadableFile, objects_in
 from kubeloop.objects.meta import Resource
 
 FUZZ = 200
@@ -112,7 +112,7 @@ async def _objects(called: Invocation, definition: Tree, kind: KindConversion) -
 def _of_file(name: str, kind: KindConversion) -> list[Tree]:
     try:
         found = objects_in(name)
-    except Unreadable as error:
+    except UnreadableFile as error:
         raise Usage(str(error)) from None
     trees: list[Tree] = [each for each in found if isinstance(each, dict) and _is_of(each, kind)]
     if not trees:

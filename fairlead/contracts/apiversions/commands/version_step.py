@@ -20,7 +20,7 @@ from fairlead.contracts.apiversions.decide.rule_sets import RulesRejected
 from fairlead.contracts.apiversions.decide.trees import Tree
 from fairlead.engine.command import Invocation, Usage
 from fairlead.engine.decide.registration import DEFINITIONS
-from fairlead.engine.object_files import Unreadable
+from fairlead.engine.object_files import UnreadableFile
 from kubeloop import clock
 from kubeloop.client import Client
 from kubeloop.discovery import served_names
@@ -69,7 +69,7 @@ async def _tried(called: Invocation, decide: Callable[[Tree], Awaitable[Step | R
         step = owned_elsewhere(live) or await decide(live)
     except (NoDefinition, NoSuchVersion) as error:
         return complain(str(error))
-    except (RulesRejected, Unreadable) as error:
+    except (RulesRejected, UnreadableFile) as error:
         raise Usage(str(error)) from None
     if isinstance(step, Refused):
         _show(called, live, changed=False, reasons=step.reasons, text="")

@@ -17,7 +17,7 @@ from fairlead.contracts.apiversions.kinds import CARRY_PREFIX
 from fairlead.contracts.apiversions.manifests import braces, kustomize, positions
 from fairlead.contracts.apiversions.manifests.braces import Hidden, Unhidden
 from fairlead.contracts.apiversions.manifests.rewriting import Edit, Unkept, applied, check, edits_of
-from fairlead.engine.object_files import Unreadable, documents_in
+from fairlead.engine.object_files import UnreadableFile, documents_in
 
 Kinds: TypeAlias = Mapping[tuple[str, str], KindConversion]
 """By group and kind."""
@@ -68,7 +68,7 @@ class _Change(Struct, frozen=True):
 
 
 def converted(text: str, name: str, wish: Wish) -> Outcome:
-    """The text of a file; raises Unreadable where it may hold such objects and cannot be read."""
+    """The text of a file; raises UnreadableFile where it may hold such objects and cannot be read."""
     if not any(group in text for group, _ in wish.kinds):
         return Outcome(text)
     mark = _MARK if text.startswith(_MARK) else ""
@@ -85,7 +85,7 @@ def _converted_text(text: str, name: str, wish: Wish) -> Outcome:
         hidden = braces.hidden(text)
         documents = documents_in(hidden.text, name)
     except Unhidden as error:
-        raise Unreadable(f"{name} cannot be converted: {error}") from None
+        raise UnreadableFile(f"{name} cannot be converted: {error}") from None
     nodes = [*yaml.compose_all(hidden.text, Loader=yaml.SafeLoader)]
     changes = [each for node, tree in zip(nodes, documents, strict=True) for each in _changes(node, tree, hidden, wish)]
     references = [

@@ -21,7 +21,7 @@ from fairlead.contracts.apiversions.manifests.braces import Hidden, depth_above,
 from fairlead.contracts.apiversions.manifests.moves import Moves, moves_of, stays
 from fairlead.contracts.apiversions.manifests.positions import Entry, end_of, is_block, line_end, line_start
 from fairlead.contracts.apiversions.manifests.rendering import Place, Style
-from fairlead.engine.object_files import Unreadable, documents_in
+from fairlead.engine.object_files import UnreadableFile, documents_in
 
 
 class Unkept(ValueError):
@@ -85,7 +85,7 @@ def check(hidden: Hidden, after: str, wanted: list[Any]) -> None:
             raise Unkept(f"the template at line {line} gives lines of one depth, and its field moves to another")
     try:
         found = documents_in(after, "what would be written")
-    except Unreadable as error:
+    except UnreadableFile as error:
         raise Unkept(str(error)) from None
     if not same(found, wanted):
         raise Unkept("the way it is written (anchors, or an unusual layout) cannot be kept: rewrite it by hand")

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 from fairlead.contracts.apiversions.decide.trees import copied
 from fairlead.contracts.apiversions.manifests.conversions import Outcome, Wish, converted
-from fairlead.engine.object_files import Unreadable, documents_in
+from fairlead.engine.object_files import UnreadableFile, documents_in
 from tests.contracts.apiversions.decide.test_round_trips import widgets as bodies
 from tests.contracts.apiversions.decide.widgets import GROUP, KIND, to
 
@@ -227,7 +227,7 @@ def test_a_version_that_the_rules_do_not_know_is_told() -> None:
 
 
 def test_a_file_that_may_hold_such_objects_and_is_no_yaml_is_not_passed_over() -> None:
-    with pytest.raises(Unreadable, match=r"a.yaml is neither YAML nor JSON: see line 2"):
+    with pytest.raises(UnreadableFile, match=r"a.yaml is neither YAML nor JSON: see line 2"):
         changed("apiVersion: example.com/v1\n]:\n")
 
     assert changed("]: of nobody's concern\n").found == ()
