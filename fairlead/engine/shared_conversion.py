@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 
 from fairlead.engine.certificates import pairs
-from fairlead.engine.decide.owned_definitions import Owner
+from fairlead.engine.decide.owned_definitions import DefinitionOwner
 from fairlead.engine.decide.registration import Tree, Webhook
 from fairlead.engine.decide.replicas import ReplicaQuestion
 
@@ -17,7 +17,7 @@ from fairlead.engine.decide.replicas import ReplicaQuestion
 class SharedConversion:
     """Of one process."""
 
-    def __init__(self, webhook: Webhook, port: int, owner: Owner, replicas: ReplicaQuestion) -> None:
+    def __init__(self, webhook: Webhook, port: int, owner: DefinitionOwner, replicas: ReplicaQuestion) -> None:
         self.webhook = webhook
         self.port = port
         """Which the process listens on."""

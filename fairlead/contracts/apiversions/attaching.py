@@ -27,7 +27,7 @@ from fairlead.engine.decide import conversion_probe
 from fairlead.engine.decide.conversion_probe import Probed, ProbeResult
 from fairlead.engine.decide.definition_rounds import Repairs
 from fairlead.engine.decide.definitions import definition_in
-from fairlead.engine.decide.owned_definitions import Owner, is_ours
+from fairlead.engine.decide.owned_definitions import DefinitionOwner, is_ours
 from fairlead.engine.decide.registration import DEFINITIONS, Webhook, authority_of
 from fairlead.engine.decide.replicas import ReplicaQuestion
 from fairlead.engine.shared_conversion import SharedConversion
@@ -206,9 +206,9 @@ def shared_conversion(settings: ApiVersionsSettings, home: str) -> SharedConvers
     return SharedConversion(webhook, settings.port, owner_of(settings, home), replicas)
 
 
-def owner_of(settings: ApiVersionsSettings, home: str) -> Owner:
+def owner_of(settings: ApiVersionsSettings, home: str) -> DefinitionOwner:
     """As whom definitions are written."""
-    return Owner(
+    return DefinitionOwner(
         manager=MANAGER,
         ca_manager=CA_MANAGER,
         namespace=home,

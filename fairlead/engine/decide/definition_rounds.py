@@ -17,7 +17,7 @@ from fairlead.core.ask import Answers, Ask, Bad, Discover, Good, Need, Read
 from fairlead.core.decision import Decision, Hold, Move
 from fairlead.core.reason import Reason
 from fairlead.engine.decide.joined_definitions import joined, unknown_versions
-from fairlead.engine.decide.owned_definitions import Owner
+from fairlead.engine.decide.owned_definitions import DefinitionOwner
 from fairlead.engine.decide.registration import (
     DEFINITIONS,
     Established,
@@ -82,7 +82,7 @@ class DefinitionSnapshot(Struct, frozen=True, kw_only=True):
     repairs: Repairs = Repairs()
     joins: bool = False
     """Whether others bring the definition as well, so that nothing of theirs is taken away."""
-    owner: Owner | None = None
+    owner: DefinitionOwner | None = None
     """As whom it is written beside others (`owned_rounds`); None: it is ours alone, and applied with force."""
     replicas: ReplicaQuestion | None = None
     """Who must be able to convert a version before the definition names it; None: nobody is asked."""

@@ -18,7 +18,7 @@ from msgspec import Struct
 from fairlead.core.act import AnyWrite, Apply, Does, Patch, PatchKind
 from fairlead.engine.decide.owned_definitions import (
     BUNDLE,
-    Owner,
+    DefinitionOwner,
     disputed,
     is_foreign,
     is_ours,
@@ -53,7 +53,7 @@ class DefinitionWish(Struct, frozen=True, kw_only=True):
     bundle: bytes
     enough: frozenset[bytes]
     """Those of the bundles seen that hold the same authorities."""
-    owner: Owner
+    owner: DefinitionOwner
 
 
 class Step(Struct, frozen=True):

@@ -27,7 +27,7 @@ from fairlead.engine.decide.definition_rounds import (
 )
 from fairlead.engine.decide.definition_writes import DefinitionWish, Step, next_step
 from fairlead.engine.decide.owned_definitions import (
-    Owner,
+    DefinitionOwner,
     disputed,
     is_foreign,
     is_ours,
@@ -203,7 +203,7 @@ def _disputed(seen: DefinitionSnapshot) -> tuple[str, ...]:
     return disputed(refusals_in(seen))
 
 
-def _owner(seen: DefinitionSnapshot) -> Owner:
+def _owner(seen: DefinitionSnapshot) -> DefinitionOwner:
     if seen.owner is None:
         raise TypeError("a definition is decided about beside others without anybody who writes it")
     return seen.owner

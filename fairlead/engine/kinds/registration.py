@@ -30,7 +30,7 @@ from fairlead.engine.decide.definition_rounds import (
     repair,
 )
 from fairlead.engine.decide.definitions import definition_in
-from fairlead.engine.decide.owned_definitions import Owner, is_foreign
+from fairlead.engine.decide.owned_definitions import DefinitionOwner, is_foreign
 from fairlead.engine.decide.owned_rounds import register_owned, repair_owned
 from fairlead.engine.decide.registration import DEFINITIONS, Tree, Webhook, authority_of, is_converted, name_of
 from fairlead.engine.decide.replicas import ReplicaQuestion
@@ -74,7 +74,7 @@ class _Meta(Meta, frozen=True, rename="camel"):
 class Owned(Struct, frozen=True, kw_only=True):
     """How definitions are written that others write as well."""
 
-    owner: Owner
+    owner: DefinitionOwner
     replicas: ReplicaQuestion | None = None
     """Who must be able to convert what is registered; None: nobody is asked."""
     tell: Callable[[EventNote], None] = lambda _: None

@@ -9,13 +9,15 @@ from msgspec import structs
 
 from fairlead.core.act import AnyWrite, Apply, Patch
 from fairlead.engine.decide.definition_writes import DefinitionWish, Step, next_step
-from fairlead.engine.decide.owned_definitions import Owner, disputed, is_foreign, left_to_others, without
+from fairlead.engine.decide.owned_definitions import DefinitionOwner, disputed, is_foreign, left_to_others, without
 from fairlead.engine.decide.registration import Tree, Webhook, at
 from tests.engine.definition_server import NAME, a_definition
 
 HOOK = Webhook(name="hook", namespace="operator")
 BUNDLE = b"authority"
-OWNER = Owner(manager="we", ca_manager="we-ca", namespace="operator", owner_key="we/owner", revision_key="we/revision")
+OWNER = DefinitionOwner(
+    manager="we", ca_manager="we-ca", namespace="operator", owner_key="we/owner", revision_key="we/revision"
+)
 WISH = DefinitionWish(
     name=NAME,
     definition=a_definition("v1", "v2"),

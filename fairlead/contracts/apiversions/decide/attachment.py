@@ -24,7 +24,7 @@ from fairlead.engine.decide import conversion_probe
 from fairlead.engine.decide.conversion_probe import Probed, ProbeResult
 from fairlead.engine.decide.definition_rounds import MOST_CONFLICTS, Repairs
 from fairlead.engine.decide.definition_writes import DefinitionWish, Step, conversion_patch, next_step
-from fairlead.engine.decide.owned_definitions import Owner, is_foreign, is_ours, obstacle, wrote_conversion
+from fairlead.engine.decide.owned_definitions import DefinitionOwner, is_foreign, is_ours, obstacle, wrote_conversion
 from fairlead.engine.decide.owned_rounds import LOST, foreign_note
 from fairlead.engine.decide.registration import DEFINITIONS, NOT_CONVERTED, Webhook
 from fairlead.engine.decide.replicas import ReplicaQuestion
@@ -57,7 +57,7 @@ class AttachSnapshot(Struct, frozen=True, kw_only=True):
     webhook: Webhook
     bundle: bytes
     enough: frozenset[bytes]
-    owner: Owner
+    owner: DefinitionOwner
     replicas: ReplicaQuestion
     repairs: Repairs = Repairs()
     was_ours: bool = False

@@ -18,7 +18,7 @@ from fairlead.core.ask import Answer, Answers, Ask, Bad, Good, Listing, Need, Qu
 from fairlead.core.decision import Decision, Hold, Move
 from fairlead.core.reason import Reason
 from fairlead.engine.decide.definition_rounds import Repairs
-from fairlead.engine.decide.owned_definitions import Owner
+from fairlead.engine.decide.owned_definitions import DefinitionOwner
 from fairlead.engine.decide.registration import Webhook
 from fairlead.engine.decide.replicas import ENDPOINT_SLICES, ReplicaQuestion
 from kubeloop.objects.core import CONFIGMAPS, PODS
@@ -27,7 +27,9 @@ from tests.contracts.apiversions.decide.definitions import NAME, V1, Tree, a_def
 
 NOW = datetime(2030, 1, 1, tzinfo=UTC)
 HOOK = Webhook(name="fairlead", namespace="operator")
-OWNER = Owner(manager="we", ca_manager="we-ca", namespace="operator", owner_key="we/owner", revision_key="we/revision")
+OWNER = DefinitionOwner(
+    manager="we", ca_manager="we-ca", namespace="operator", owner_key="we/owner", revision_key="we/revision"
+)
 MAP = Ref(CONFIGMAPS, "operator", "rules")
 RULES = read_rules(
     {
