@@ -23,7 +23,7 @@ from fairlead.contracts.apiversions.decide.offline import object_parts, stopping
 from fairlead.contracts.apiversions.decide.payload import Payload, Verdict
 from fairlead.contracts.apiversions.decide.version_uses import Uses
 from fairlead.contracts.apiversions.rule_tests import RuleTests
-from fairlead.core.rollout_hash import Change, HashWays
+from fairlead.core.rollout_hash import HashChange, HashWays
 from fairlead.engine import assembly, lease_terms
 from fairlead.engine.certificates import followed
 from fairlead.engine.conversion.webhook import InForce
@@ -207,9 +207,9 @@ def every_payload_is_the_hubs(patch: pytest.MonkeyPatch) -> None:
 def every_upgrade_rolls(patch: pytest.MonkeyPatch) -> None:
     real = HashWays.change
 
-    def change(self: HashWays, *given: Any) -> Change:
+    def change(self: HashWays, *given: Any) -> HashChange:
         found = real(self, *given)
-        return Change.ROLL if found is Change.RESTAMP else found
+        return HashChange.ROLL if found is HashChange.RESTAMP else found
 
     patch.setattr(HashWays, "change", change)
 
