@@ -19,7 +19,7 @@ from fairlead.engine.controller import BackOff, Controller, RolloutKey
 from fairlead.engine.driver.questions import AskContext
 from fairlead.engine.driver.slow_writes import SlowWrites
 from fairlead.engine.event_notes import Notes
-from fairlead.engine.explain_endpoint import Told, reported, silent
+from fairlead.engine.explain_endpoint import ExplainedController, reported, silent
 from fairlead.engine.lane import Lane
 from fairlead.engine.part import GivesBack, Part, Task
 from fairlead.engine.recording import RoundRecorder
@@ -222,7 +222,10 @@ class Manager:
         """What this replica, started under that name, says of the rollouts in these namespaces, or in all."""
         if not self.leading.is_set():
             return silent(process)
-        told = (Told(lane.controller, lane.rounds.accounts, lane.queue.due, lane.rounds.behind) for lane in self._lanes)
+        told = (
+            ExplainedController(lane.controller, lane.rounds.accounts, lane.queue.due, lane.rounds.behind)
+            for lane in self._lanes
+        )
         return await reported(told, process, namespaces)
 
     @property

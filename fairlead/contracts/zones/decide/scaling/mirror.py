@@ -39,7 +39,7 @@ def mirrored(group: Group, now: datetime) -> Findings | Need:
     if need := pods_asked(zones, group):
         return need
     asides: list[SideNote] = []
-    told = Told()
+    told = MirroredReplicas()
     for zone in zones:
         reference = reference_of(zone, answers)
         if isinstance(reference, Failure):
@@ -104,7 +104,7 @@ def changes_in_any_case(zone: Zone, wanted: int) -> bool:
             return False
 
 
-class Told:
+class MirroredReplicas:
     """What each reference is to be told, by the last zone that mirrors it.
 
     Zones with different replicas that mirror one object would otherwise take turns at writing for ever (E-18).
