@@ -16,7 +16,7 @@ from fairlead.core.ask import Bad, Good, Need
 from fairlead.core.audit import Line
 from fairlead.core.decision import Decision, Hold
 from fairlead.core.reason import Reason
-from fairlead.engine.decide.job import JobSnapshot, Turn, journaled
+from fairlead.engine.decide.job import JobSnapshot, StepResult, journaled
 from fairlead.engine.driver.request_pace import RequestPace
 from fairlead.engine.job_run import CommandJob, JobStopped, RunTerms, run_job
 from fairlead.engine.progress import Reporter, Tally
@@ -38,17 +38,17 @@ class Count(Struct, frozen=True):
     failed: tuple[str, ...] = ()
 
 
-def step(seen: JobSnapshot[Count, None], now: datetime) -> Turn[Count] | Need:
+def step(seen: JobSnapshot[Count, None], now: datetime) -> StepResult[Count] | Need:
     """Labels pods, page after page."""
     journal = seen.journal or Count()
     if journal.page == PAGES:
-        return Turn(journal, Decision("end", Hold(Reason.COMPLETE)))
+        return StepResult(journal, Decision("end", Hold(Reason.COMPLETE)))
     writes = tuple(labelled(f"p-{journal.page}-{number}") for number in range(OF_PAGE))
     if todo := seen.answers.lacking(writes):
         return Need(todo)
     failed = tuple(each.ref.name for each in writes if isinstance(seen.answers[each], Bad))
     after = structs.replace(journal, page=journal.page + 1, failed=(*journal.failed, *failed))
-    return Turn(after, Decision("page", Hold(Reason.MIGRATING, now)))
+    return StepResult(after, Decision("page", Hold(Reason.MIGRATING, now)))
 
 
 def labelled(name: str) -> Patch:

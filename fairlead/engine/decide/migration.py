@@ -17,7 +17,7 @@ from msgspec import Struct
 from fairlead.core.act import Does, Patch, PatchKind
 from fairlead.core.ask import Answer, Answers, Ask, Bad, Good, Need, Read
 from fairlead.engine.decide.definitions import definition_in
-from fairlead.engine.decide.job import Turn
+from fairlead.engine.decide.job import StepResult
 from fairlead.engine.decide.registration import DEFINITIONS
 from kubeloop.errors import Garbled
 from kubeloop.objects.meta import Ref, Resource
@@ -171,8 +171,8 @@ class Unforgotten(Struct, frozen=True):
 
 
 def forgotten(
-    crd: str, answers: Answers, chosen: Callable[[Tree], Patch | Turn[J] | Need]
-) -> Turn[J] | Need | Forgotten | Unsent | Raced | Unforgotten:
+    crd: str, answers: Answers, chosen: Callable[[Tree], Patch | StepResult[J] | Need]
+) -> StepResult[J] | Need | Forgotten | Unsent | Raced | Unforgotten:
     """Strikes the other versions out by the write that is chosen for the definition as it is now; it is read again when
     somebody else wrote it in between. What is chosen in the place of a write is what comes of it."""
     for tries in range(MOST_TRIES):

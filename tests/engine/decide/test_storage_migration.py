@@ -13,7 +13,7 @@ from fairlead.core.act import Apply, Patch
 from fairlead.core.ask import Answer, Answers, Ask, Bad, Good, Listing, Need, Question
 from fairlead.core.decision import Hold
 from fairlead.core.reason import Reason
-from fairlead.engine.decide.job import JobSnapshot, Turn
+from fairlead.engine.decide.job import JobSnapshot, StepResult
 from fairlead.engine.decide.migration import MigrationPlan
 from fairlead.engine.decide.storage_migration.journal import (
     LONGEST_CAUSE,
@@ -95,7 +95,7 @@ class Play:
             for question in (each for stage in outcome.stages for each in stage):
                 self.asked.append(question)
                 known[question] = self._answer(question)
-        assert isinstance(outcome, Turn)
+        assert isinstance(outcome, StepResult)
         return outcome
 
     def _answer(self, question: Question) -> Answer:

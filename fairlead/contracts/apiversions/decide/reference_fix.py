@@ -20,7 +20,7 @@ from fairlead.core.ask import Ask, Bad, Good, Listing, Need
 from fairlead.core.decision import Decision, Hold
 from fairlead.core.reason import Reason
 from fairlead.engine.decide import managed_fields
-from fairlead.engine.decide.job import JobSnapshot, Step, Turn
+from fairlead.engine.decide.job import JobSnapshot, Step, StepResult
 from fairlead.engine.decide.managed_fields import Entry, Fields
 from kubeloop.objects.meta import Ref, Resource
 from kubeloop.unreadable import UNREADABLE
@@ -90,7 +90,7 @@ class FixView(Struct, frozen=True, kw_only=True):
 
 
 Snapshot: TypeAlias = JobSnapshot[FixJournal, FixView]
-Outcome: TypeAlias = Turn[FixJournal] | Need
+Outcome: TypeAlias = StepResult[FixJournal] | Need
 
 
 def step_of(translated: Translated) -> Step[FixJournal, FixView]:
@@ -270,8 +270,8 @@ def _name(resource: Resource, tree: Tree) -> str:
 
 
 def _moving(journal: FixJournal, now: datetime) -> Outcome:
-    return Turn(journal, Decision("fix_page", Hold(Reason.MIGRATING, now)))
+    return StepResult(journal, Decision("fix_page", Hold(Reason.MIGRATING, now)))
 
 
 def _over(journal: FixJournal) -> Outcome:
-    return Turn(journal, Decision("end", Hold(Reason.COMPLETE)))
+    return StepResult(journal, Decision("end", Hold(Reason.COMPLETE)))

@@ -38,7 +38,7 @@ _EXCLUDED = {
 """What each ends when it begins."""
 
 
-class Turn(Struct, frozen=True):
+class StatusEvent(Struct, frozen=True):
     """What the Event of a status write says."""
 
     reason: str
@@ -51,7 +51,7 @@ class Report(Struct, frozen=True):
     """Whether it is to be written."""
     is_done: bool
     """Whether the update is done: all groups are ready on the selected key, and no partition holds any back."""
-    turn: Turn | None = None
+    turn: StatusEvent | None = None
 
 
 def report(
@@ -138,11 +138,11 @@ def _with_failed(conditions: list[SetCondition], failed: Sequence[int], now: dat
     return [*others, SetCondition(FAILED, "True", MAX_RESTARTS_EXCEEDED, message, began)]
 
 
-def _turn(seen: LeaderWorkerSet, holding: tuple[str, ...], ready: int) -> Turn | None:
+def _turn(seen: LeaderWorkerSet, holding: tuple[str, ...], ready: int) -> StatusEvent | None:
     """One Event for a write that turns conditions: that of the update where it turns with another."""
     before = {each.type for each in seen.status.conditions if each.status == "True"}
     new = [each for each in holding if each not in before]
     if not new:
         return None
     reason, message = _SAID[new[0]]
-    return Turn(reason, f"{message}, with {ready} groups ready of total {seen.spec.replicas} groups")
+    return StatusEvent(reason, f"{message}, with {ready} groups ready of total {seen.spec.replicas} groups")

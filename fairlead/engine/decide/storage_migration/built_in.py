@@ -16,7 +16,7 @@ from fairlead.core.act import Create, Delete, Does
 from fairlead.core.ask import Ask, Bad, Discover, Good, Listing, Need, Read
 from fairlead.core.decision import Decision, Hold
 from fairlead.core.reason import Reason
-from fairlead.engine.decide.job import Turn
+from fairlead.engine.decide.job import StepResult
 from fairlead.engine.decide.migration import MigrationPlan
 from fairlead.engine.decide.storage_migration.journal import (
     BuiltIn,
@@ -193,7 +193,7 @@ def await_built_in(journal: StorageJournal, plan: MigrationPlan, seen: Snapshot,
     limit = ENDS_WITHIN if is_running else RUNS_WITHIN
     if now - built_in.since < limit:
         held = structs.replace(journal, built_in=structs.replace(built_in, was_running=is_running))
-        return Turn(held, Decision("await_built_in", Hold(Reason.MIGRATING, now + LOOKS)))
+        return StepResult(held, Decision("await_built_in", Hold(Reason.MIGRATING, now + LOOKS)))
     if built_in.is_ours and todo_of_delete(seen, served, found):
         return Need(((_deleted(served, found),),))
     took = "does not end" if is_running else "was not begun"

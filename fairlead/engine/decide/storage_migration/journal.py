@@ -11,7 +11,7 @@ from msgspec import Struct, structs
 from fairlead.core.ask import Need
 from fairlead.core.decision import Decision, Hold
 from fairlead.core.reason import Reason
-from fairlead.engine.decide.job import JobSnapshot, Turn
+from fairlead.engine.decide.job import JobSnapshot, StepResult
 from fairlead.engine.decide.migration import MigrationPlan
 
 MOST_FAILURES = 100
@@ -149,33 +149,35 @@ class StorageView(Struct, frozen=True, kw_only=True):
 
 
 Snapshot: TypeAlias = JobSnapshot[StorageJournal, StorageView]
-Outcome: TypeAlias = Turn[StorageJournal] | Need
+Outcome: TypeAlias = StepResult[StorageJournal] | Need
 
 
-def moving(journal: StorageJournal, rule: str, now: datetime) -> Turn[StorageJournal]:
+def moving(journal: StorageJournal, rule: str, now: datetime) -> StepResult[StorageJournal]:
     """On to the next step at once."""
-    return Turn(journal, Decision(rule, Hold(Reason.MIGRATING, now)))
+    return StepResult(journal, Decision(rule, Hold(Reason.MIGRATING, now)))
 
 
-def entering(journal: StorageJournal, phase: MigrationPhase, now: datetime) -> Turn[StorageJournal]:
+def entering(journal: StorageJournal, phase: MigrationPhase, now: datetime) -> StepResult[StorageJournal]:
     """The next phase from its beginning."""
     contested = () if phase is MigrationPhase.REWRITE else journal.contested
     begun = structs.replace(journal, phase=phase, place=0, cursor="", token="", counts=Counts(), contested=contested)
     return moving(begun, f"enter_{phase.value.lower()}", now)
 
 
-def stopped(journal: StorageJournal, problem: str) -> Turn[StorageJournal]:
+def stopped(journal: StorageJournal, problem: str) -> StepResult[StorageJournal]:
     """The run ends where it is; the next one goes on from there."""
     after = structs.replace(journal, problem=problem)
-    return Turn(after, Decision("stop", Hold(Reason.MIGRATION_INCOMPLETE)))
+    return StepResult(after, Decision("stop", Hold(Reason.MIGRATION_INCOMPLETE)))
 
 
-def ended(journal: StorageJournal, phase: MigrationPhase, now: datetime, problem: str = "") -> Turn[StorageJournal]:
+def ended(
+    journal: StorageJournal, phase: MigrationPhase, now: datetime, problem: str = ""
+) -> StepResult[StorageJournal]:
     after = structs.replace(journal, phase=phase, problem=problem, token="", completed_at=now)
     reason = (
         Reason.COMPLETE if phase in (MigrationPhase.CLEAN, MigrationPhase.REHEARSED) else Reason.MIGRATION_INCOMPLETE
     )
-    return Turn(after, Decision(phase.value.lower(), Hold(reason)))
+    return StepResult(after, Decision(phase.value.lower(), Hold(reason)))
 
 
 def with_failures(journal: StorageJournal, failures: list[Failure]) -> StorageJournal:

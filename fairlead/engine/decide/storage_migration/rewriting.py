@@ -11,7 +11,7 @@ from fairlead.core.act import AnyWrite, Does, Patch, PatchKind
 from fairlead.core.amounts import counted
 from fairlead.core.ask import Bad, Good, Need
 from fairlead.engine.decide import managed_fields
-from fairlead.engine.decide.job import Turn, not_leading
+from fairlead.engine.decide.job import StepResult, not_leading
 from fairlead.engine.decide.migration import MigrationPlan
 from fairlead.engine.decide.storage_migration.journal import (
     MOST_CONTESTED,
@@ -141,7 +141,7 @@ def _answered(
         if isinstance(answer, Good):
             done += 1
         elif answer.kind in NOT_LEADING:
-            return Turn(journal, not_leading(now))
+            return StepResult(journal, not_leading(now))
         elif is_gone(answer):
             skipped += 1
         elif is_contested(answer):

@@ -18,7 +18,7 @@ from fairlead.core.act import Patch
 from fairlead.core.ask import Ask, Bad, Listing, Need
 from fairlead.core.decision import Decision, Hold
 from fairlead.core.reason import Reason
-from fairlead.engine.decide.job import Step, Turn, journaled, not_leading
+from fairlead.engine.decide.job import Step, StepResult, journaled, not_leading
 from fairlead.engine.decide.migration import (
     PAGE_TIMEOUT_SECONDS,
     Changed,
@@ -67,7 +67,7 @@ def step_of(unsafe: Unsafe = lambda _: "") -> Step[StorageJournal, StorageView]:
         if journal is None or journal.run != seen.world.run:
             return _entered(journal, seen, now, unsafe)
         if journal.phase in FINAL or journal.problem:
-            return Turn(journal, Decision("rest", Hold(Reason.COMPLETE)))
+            return StepResult(journal, Decision("rest", Hold(Reason.COMPLETE)))
         if journal.plan is None:
             return _entered(None, seen, now, unsafe)
         return _at(journal, journal.plan, seen, now, unsafe)
@@ -115,7 +115,7 @@ def _entered(before: StorageJournal | None, seen: Snapshot, now: datetime, unsaf
     match plan_of(definition, even_clean=view.force):
         case Clean():
             if before is not None and before.phase is MigrationPhase.CLEAN:  # what the last run did stays known
-                return Turn(before, Decision("clean", Hold(Reason.COMPLETE)))
+                return StepResult(before, Decision("clean", Hold(Reason.COMPLETE)))
             return ended(begun, MigrationPhase.CLEAN, now)
         case Changed(text):
             return stopped(begun, text)
@@ -159,7 +159,7 @@ def _settled(journal: StorageJournal, now: datetime, view: StorageView) -> Outco
     if view.dry_run or now >= until:
         return entering(journal, MigrationPhase.CHECKPOINT, now)
     held = structs.replace(journal, settled=until)
-    return Turn(held, Decision("settle", Hold(Reason.STORAGE_SETTLING, until)))
+    return StepResult(held, Decision("settle", Hold(Reason.STORAGE_SETTLING, until)))
 
 
 def _checkpoint(journal: StorageJournal, plan: MigrationPlan, seen: Snapshot, now: datetime) -> Outcome:
@@ -195,7 +195,7 @@ def _pruned(journal: StorageJournal, plan: MigrationPlan, seen: Snapshot, now: d
         case Forgotten():
             return ended(journal, MigrationPhase.CLEAN, now)
         case Unsent():
-            return Turn(journal, not_leading(now))
+            return StepResult(journal, not_leading(now))
         case Unforgotten(text, is_read):
             problem = f"storedVersions cannot be written: {text}" if is_read else text
             return stopped_or_lost(journal, plan, seen, now, problem)

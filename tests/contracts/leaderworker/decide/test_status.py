@@ -13,7 +13,7 @@ from msgspec.structs import replace
 from fairlead.contracts.leaderworker.decide.budgets import Budget
 from fairlead.contracts.leaderworker.decide.groups import GroupState, carried_keys, groups_of, numbers_of
 from fairlead.contracts.leaderworker.decide.planner import Group, Leaders
-from fairlead.contracts.leaderworker.decide.status import Report, Turn, report
+from fairlead.contracts.leaderworker.decide.status import Report, StatusEvent, report
 from fairlead.contracts.leaderworker.kinds import (
     GROUP_INDEX,
     PAUSED,
@@ -201,7 +201,9 @@ def test_01_a_new_set_progresses_and_updates_nothing() -> None:
     found = told(a_set(), (a_leader(0), None), a_group(1, ready=False))
 
     assert holding(found) == ["Progressing"]
-    assert found.turn == Turn("GroupsProgressing", "Replicas are progressing, with 0 groups ready of total 2 groups")
+    assert found.turn == StatusEvent(
+        "GroupsProgressing", "Replicas are progressing, with 0 groups ready of total 2 groups"
+    )
     assert not found.is_done
 
 
@@ -220,7 +222,7 @@ def test_02_all_groups_ready_is_available() -> None:
         ("Available", "True", "AllGroupsReady", 2),
     ]
     assert found.is_done
-    assert found.turn == Turn("AllGroupsReady", "All replicas are ready, with 2 groups ready of total 2 groups")
+    assert found.turn == StatusEvent("AllGroupsReady", "All replicas are ready, with 2 groups ready of total 2 groups")
 
 
 def test_04_an_update_turns_two_conditions_and_tells_one_event() -> None:
@@ -229,7 +231,9 @@ def test_04_an_update_turns_two_conditions_and_tells_one_event() -> None:
     found = told(seen, a_group(0, "old"), a_group(1, "old"), now=NOW + timedelta(hours=1))
 
     assert holding(found) == ["UpdateInProgress", "Progressing"]
-    assert found.turn == Turn("GroupsUpdating", "Rolling Upgrade is in progress, with 2 groups ready of total 2 groups")
+    assert found.turn == StatusEvent(
+        "GroupsUpdating", "Rolling Upgrade is in progress, with 2 groups ready of total 2 groups"
+    )
     later = told(after(seen, found), a_group(0, "old"), a_group(1, ready=False), now=NOW + timedelta(hours=2))
     assert later.turn is None
     assert later.status.conditions == found.status.conditions

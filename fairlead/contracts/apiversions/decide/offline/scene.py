@@ -33,7 +33,7 @@ from fairlead.core.amounts import counted
 from fairlead.core.ask import Answer, Ask, Bad, Discover, Good, Listing, Need, Question, Read, ReadRecord, SwapRecord
 from fairlead.core.decision import Decision, Hold
 from fairlead.core.reason import Reason
-from fairlead.engine.decide.job import Turn
+from fairlead.engine.decide.job import StepResult
 from fairlead.engine.decide.registration import DEFINITIONS
 from kubeloop.objects.meta import Ref, Resource, ServedVersion
 
@@ -65,7 +65,7 @@ class Scene(Struct):
         return good(self.seen.answers, question)
 
     def wait(self, rule: str, journal: UpgradeJournal | None = None, after: timedelta = SOON) -> Outcome:
-        return Turn(journal or self.journal, Decision(rule, Hold(Reason.MIGRATING, self.now + after)))
+        return StepResult(journal or self.journal, Decision(rule, Hold(Reason.MIGRATING, self.now + after)))
 
     def enter(self, phase: Phase) -> Outcome:
         return entering(self.journal, phase, self.now)

@@ -20,7 +20,7 @@ from fairlead.contracts.apiversions.decide.trees import Tree
 from fairlead.core.ask import Need
 from fairlead.core.decision import Decision, Hold
 from fairlead.core.reason import Reason
-from fairlead.engine.decide.job import JobSnapshot, Turn
+from fairlead.engine.decide.job import JobSnapshot, StepResult
 from fairlead.engine.decide.storage_migration.journal import StorageJournal
 from kubeloop.objects.meta import Ref
 
@@ -155,23 +155,23 @@ class UpgradeWorld(Struct, frozen=True, kw_only=True):
 
 
 Snapshot: TypeAlias = JobSnapshot[UpgradeJournal, UpgradeWorld]
-Outcome: TypeAlias = Turn[UpgradeJournal] | Need
+Outcome: TypeAlias = StepResult[UpgradeJournal] | Need
 
 
-def moving(journal: UpgradeJournal, rule: str, now: datetime) -> Turn[UpgradeJournal]:
-    return Turn(journal, Decision(rule, Hold(Reason.MIGRATING, now)))
+def moving(journal: UpgradeJournal, rule: str, now: datetime) -> StepResult[UpgradeJournal]:
+    return StepResult(journal, Decision(rule, Hold(Reason.MIGRATING, now)))
 
 
-def entering(journal: UpgradeJournal, phase: Phase, now: datetime) -> Turn[UpgradeJournal]:
+def entering(journal: UpgradeJournal, phase: Phase, now: datetime) -> StepResult[UpgradeJournal]:
     """The next phase from its beginning."""
     begun = structs.replace(journal, phase=phase, cursor="", passes=0, counts=Counts(), place=0, failures=())
     return moving(begun, f"enter_{phase.name.lower()}", now)
 
 
-def stopped(journal: UpgradeJournal, problem: str, end: End) -> Turn[UpgradeJournal]:
+def stopped(journal: UpgradeJournal, problem: str, end: End) -> StepResult[UpgradeJournal]:
     """The run ends here; the next one goes on with the same phase."""
     after = structs.replace(journal, problem=problem, end=end, cursor="")
-    return Turn(after, Decision("stop", Hold(Reason.MIGRATION_INCOMPLETE)))
+    return StepResult(after, Decision("stop", Hold(Reason.MIGRATION_INCOMPLETE)))
 
 
 def noted(journal: UpgradeJournal, text: str) -> UpgradeJournal:

@@ -34,7 +34,7 @@ from fairlead.contracts.apiversions.decide.offline.walks import Interrupted, Una
 from fairlead.core.ask import Need
 from fairlead.core.decision import Decision, Hold
 from fairlead.core.reason import Reason
-from fairlead.engine.decide.job import JobSnapshot, Turn, journaled
+from fairlead.engine.decide.job import JobSnapshot, StepResult, journaled
 from fairlead.engine.decide.storage_migration.journal import MigrationPhase as Storage
 from fairlead.engine.decide.storage_migration.journal import StorageView
 from fairlead.engine.decide.storage_migration.steps import step_of
@@ -50,7 +50,7 @@ def step(seen: Snapshot, now: datetime) -> Outcome:
     if journal.run != seen.world.run:
         return _entered(journal, seen, now)
     if journal.phase in FINAL or journal.end is not None:
-        return Turn(journal, Decision("rest", Hold(Reason.COMPLETE)))
+        return StepResult(journal, Decision("rest", Hold(Reason.COMPLETE)))
     try:
         return PHASES[journal.phase](Scene(seen, now, journal))
     except Unanswered as lacking:
@@ -114,7 +114,7 @@ def _stored(scene: Scene, then: Phase) -> Outcome:
             return stopped(after, f"the migration did not end: {turn.journal.problem}", End.FAILED)
     if turn.journal.problem:
         return stopped(after, turn.journal.problem, End.STUCK)
-    return Turn(after, turn.decision)
+    return StepResult(after, turn.decision)
 
 
 def _finish(scene: Scene, phase: Phase) -> Outcome:
@@ -123,7 +123,7 @@ def _finish(scene: Scene, phase: Phase) -> Outcome:
     if told not in scene.seen.answers.known:
         raise Unanswered(told)
     done = structs.replace(scene.journal, phase=phase, completed_at=scene.now, cursor="")
-    return Turn(done, Decision("finish", Hold(Reason.COMPLETE)))
+    return StepResult(done, Decision("finish", Hold(Reason.COMPLETE)))
 
 
 def _started(scene: Scene, phase: Phase) -> Outcome:
