@@ -34,7 +34,7 @@ from fairlead.engine.decide.storage_migration.objects import (
     is_newer,
     version_of,
 )
-from fairlead.engine.decide.storage_migration.walking import Page, PageResult, page_at, page_done
+from fairlead.engine.decide.storage_migration.walking import PageResult, StoredPage, page_at, page_done
 
 NOT_LEADING = frozenset({"not-sent"})
 
@@ -42,7 +42,7 @@ NOT_LEADING = frozenset({"not-sent"})
 def refs(journal: StorageJournal, plan: MigrationPlan, seen: Snapshot, now: datetime) -> Outcome:
     """One page: managedFields of versions that the definition has no longer name the storage version then."""
     page = page_at(journal, plan, seen, now)
-    if not isinstance(page, Page):
+    if not isinstance(page, StoredPage):
         return page
     writes = [(each, _repair(each, plan, now)) for each in page.objects if _is_stale(each, plan)]
     answered = _answered(writes, journal, seen, now)
@@ -67,7 +67,7 @@ def refs(journal: StorageJournal, plan: MigrationPlan, seen: Snapshot, now: date
 def rewrite(journal: StorageJournal, plan: MigrationPlan, seen: Snapshot, now: datetime) -> Outcome:
     """One page: every object written without a change, which stores it in the storage version."""
     page = page_at(journal, plan, seen, now)
-    if not isinstance(page, Page):
+    if not isinstance(page, StoredPage):
         return page
     view = seen.world
     # What was only rehearsed is not repaired, and an apply to it would fail.
@@ -96,7 +96,7 @@ def rewrite(journal: StorageJournal, plan: MigrationPlan, seen: Snapshot, now: d
 def verify(journal: StorageJournal, plan: MigrationPlan, seen: Snapshot, now: datetime) -> Outcome:
     """One page: each was written since the checkpoint, or a write now shows that there is nothing to write."""
     page = page_at(journal, plan, seen, now)
-    if not isinstance(page, Page):
+    if not isinstance(page, StoredPage):
         return page
     since, via = journal.list_version, seen.world.via_status
     unseen = [each for each in page.objects if not is_newer(each.version, since)]

@@ -24,7 +24,7 @@ from fairlead.engine.decide.storage_migration.objects import Stored, page_of
 from kubeloop.unreadable import UNREADABLE
 
 
-class Page(Struct, frozen=True):
+class StoredPage(Struct, frozen=True):
     objects: tuple[Stored, ...]
     """Those behind the cursor."""
     token: str
@@ -43,7 +43,7 @@ class PageResult(Struct, frozen=True, kw_only=True):
     repaired: int = 0
 
 
-def page_at(journal: StorageJournal, plan: MigrationPlan, seen: Snapshot, now: datetime) -> Page | Outcome:
+def page_at(journal: StorageJournal, plan: MigrationPlan, seen: Snapshot, now: datetime) -> StoredPage | Outcome:
     """The page that is next, or what is to be asked or done instead."""
     namespaces = seen.world.namespaces or ("",)
     listing = Listing(
@@ -70,11 +70,11 @@ def page_at(journal: StorageJournal, plan: MigrationPlan, seen: Snapshot, now: d
     behind = tuple(each for each in objects if not journal.cursor or each.key > journal.cursor)
     total = None if remaining is None and token else len(objects) + (remaining or 0)
     cursor = objects[-1].key if objects else journal.cursor
-    return Page(behind, token, max(cursor, journal.cursor), total if not journal.token else None)
+    return StoredPage(behind, token, max(cursor, journal.cursor), total if not journal.token else None)
 
 
 def page_done(
-    journal: StorageJournal, page: Page, result: PageResult, seen: Snapshot, now: datetime
+    journal: StorageJournal, page: StoredPage, result: PageResult, seen: Snapshot, now: datetime
 ) -> tuple[StorageJournal, bool]:
     """The journal behind the page, and whether it was the last of the walk."""
     counted = structs.replace(result.counts, total=page.total)
