@@ -13,9 +13,9 @@ from fairlead.contracts.zones.decide.rollout.zone_order import zone_order_of
 from fairlead.contracts.zones.decide.scaling.delay import (
     Calls,
     Delay,
+    DownscaleRefused,
     Granted,
-    Refused,
-    Unusable,
+    UnusableDelay,
     calls_of,
     delay_of,
     ruling,
@@ -53,7 +53,7 @@ def mirrored(group: Group, now: datetime) -> Findings | Need:
                 told.note(zone, reference, replicas)
                 want = Want(zone, replicas, f"as {reference.ref} asks", told.reports)
                 return Findings(want, tuple(asides), False, before)
-            case Refused(why):
+            case DownscaleRefused(why):
                 asides.append(why)
         told.note(zone, reference, have)
     return Findings(None, tuple(asides), False, told.reports)
@@ -100,7 +100,7 @@ def changes_in_any_case(zone: Zone, wanted: int) -> bool:
             return wanted != have
         case Delay():
             return wanted > have
-        case Unusable():
+        case UnusableDelay():
             return False
 
 
