@@ -20,7 +20,7 @@ from fairlead import __version__
 from fairlead.core.decision import Hold
 from fairlead.core.explain import Block, Explain, OperatorReport, Source, Undecided
 from fairlead.core.reason import Reason, ReasonKind
-from fairlead.engine.accounts import Account, Accounts, Failure, verdict_key
+from fairlead.engine.accounts import Account, Accounts, PassFailure, verdict_key
 from fairlead.engine.controller import Controller, RolloutKey
 from fairlead.engine.serving.routes import text
 from kubeloop import clock
@@ -128,7 +128,7 @@ LONG_BEHIND = 5.0
 
 
 def _engine_waits(
-    key: RolloutKey, told: ExplainedController, failure: Failure | None, now: datetime
+    key: RolloutKey, told: ExplainedController, failure: PassFailure | None, now: datetime
 ) -> Iterator[Block]:
     """What keeps rounds from deciding at all."""
     about = told.controller.title(key)

@@ -13,7 +13,7 @@ from fairlead.contracts.apiversions.kinds import MIGRATION_NOUN, PART, UPGRADE_N
 from fairlead.core import outcome
 from fairlead.core.explain import Block, Explain, Lane, Stands
 from fairlead.core.reason import Reason
-from fairlead.engine.decide.storage_migration.journal import Failure, MigrationPhase, StorageJournal
+from fairlead.engine.decide.storage_migration.journal import MigrationPhase, ObjectFailure, StorageJournal
 
 MOST_NAMED = 3
 """Failures that are told; the command names all."""
@@ -128,7 +128,7 @@ def _waits(reason: Reason, crd: str, text: str, *advice: str) -> tuple[Block, ..
     return (block,)
 
 
-def _named(failures: tuple[Failure, ...]) -> str:
+def _named(failures: tuple[ObjectFailure, ...]) -> str:
     shown = "; ".join(f"{each.object}: {each.cause}" for each in failures[:MOST_NAMED])
     more = len(failures) - MOST_NAMED
     return f" ({shown}{f'; and {more} more' if more > 0 else ''})" if shown else ""

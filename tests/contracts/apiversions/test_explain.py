@@ -9,7 +9,7 @@ import pytest
 from fairlead.contracts.apiversions.explain import Upgraded, Worker, migration, upgrade
 from fairlead.core import outcome
 from fairlead.engine.decide.migration import MigrationPlan
-from fairlead.engine.decide.storage_migration.journal import Counts, Failure, MigrationPhase, StorageJournal
+from fairlead.engine.decide.storage_migration.journal import Counts, MigrationPhase, ObjectFailure, StorageJournal
 from kubeloop.objects.meta import Resource
 
 NOW = datetime(2026, 3, 1, 12, 0, tzinfo=UTC)
@@ -60,7 +60,7 @@ def test_one_that_nobody_works_on_says_how_it_goes_on(worker: Worker) -> None:
 
 
 def test_failed_objects_are_named_and_block() -> None:
-    failures = tuple(Failure(f"demo/w-{number}", "denied by a policy") for number in range(5))
+    failures = tuple(ObjectFailure(f"demo/w-{number}", "denied by a policy") for number in range(5))
 
     shown = migration(
         "fairlead-system",

@@ -21,8 +21,8 @@ from fairlead.engine.decide.storage_migration.journal import (
     MOST_FAILURES,
     MOST_ROUNDS,
     Counts,
-    Failure,
     MigrationPhase,
+    ObjectFailure,
     StorageJournal,
     StorageView,
     with_failures,
@@ -306,7 +306,7 @@ def test_it_waits_only_as_long_as_the_versions_are_young() -> None:
 
 
 def test_the_journal_stays_small_whatever_fails() -> None:
-    many = [Failure(f"ns/w-{number}", "x" * 100_000) for number in range(3 * MOST_FAILURES)]
+    many = [ObjectFailure(f"ns/w-{number}", "x" * 100_000) for number in range(3 * MOST_FAILURES)]
 
     after = with_failures(a_journal(MigrationPhase.REWRITE), many)
 

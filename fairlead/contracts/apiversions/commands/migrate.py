@@ -17,7 +17,7 @@ from fairlead.contracts.apiversions.decide.trees import Tree
 from fairlead.contracts.apiversions.decide.unconverted_writes import unconverted
 from fairlead.contracts.apiversions.kinds import CRD_OWNER, HOME
 from fairlead.engine.command import Invocation, Precondition, Subcommand
-from fairlead.engine.decide.storage_migration.journal import Failure, MigrationPhase, StorageJournal, StorageView
+from fairlead.engine.decide.storage_migration.journal import MigrationPhase, ObjectFailure, StorageJournal, StorageView
 from fairlead.engine.decide.storage_migration.names import JOURNAL_LABELS, journal_entry, migration_name
 from fairlead.engine.decide.storage_migration.steps import decide_of
 from fairlead.engine.job_run import CommandJob, JobStopped, run_job
@@ -41,7 +41,7 @@ class Migrated(Struct, frozen=True, rename="camel", kw_only=True, omit_defaults=
     skipped: int = 0
     failed: int = 0
     repaired: int = 0
-    failures: tuple[Failure, ...] = ()
+    failures: tuple[ObjectFailure, ...] = ()
     truncated: bool = False
     message: str = ""
 

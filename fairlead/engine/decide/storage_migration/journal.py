@@ -44,7 +44,7 @@ class MigrationPhase(Enum):
 FINAL = frozenset({MigrationPhase.CLEAN, MigrationPhase.REHEARSED, MigrationPhase.INCOMPLETE, MigrationPhase.CONFLICT})
 
 
-class Failure(Struct, frozen=True):
+class ObjectFailure(Struct, frozen=True):
     object: str
     """Namespace and name."""
     cause: str
@@ -114,7 +114,7 @@ class StorageJournal(Struct, frozen=True, kw_only=True, rename="camel"):
     """Objects without managedFields, which the cluster's own migration would begin to track."""
     repaired: int = 0
     """Objects whose managedFields named versions that are gone."""
-    failures: tuple[Failure, ...] = ()
+    failures: tuple[ObjectFailure, ...] = ()
     truncated: bool = False
     """Whether more have failed than are named."""
     rounds: int = 0
@@ -180,10 +180,10 @@ def ended(
     return StepResult(after, Decision(phase.value.lower(), Hold(reason)))
 
 
-def with_failures(journal: StorageJournal, failures: list[Failure]) -> StorageJournal:
+def with_failures(journal: StorageJournal, failures: list[ObjectFailure]) -> StorageJournal:
     """And these, as far as they are named."""
     if not failures:
         return journal
     named = (*journal.failures, *failures)
-    short = tuple(Failure(each.object, each.cause[:LONGEST_CAUSE]) for each in named[:MOST_FAILURES])
+    short = tuple(ObjectFailure(each.object, each.cause[:LONGEST_CAUSE]) for each in named[:MOST_FAILURES])
     return structs.replace(journal, failures=short, truncated=len(named) > MOST_FAILURES or journal.truncated)

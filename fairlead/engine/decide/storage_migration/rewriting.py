@@ -17,8 +17,8 @@ from fairlead.engine.decide.storage_migration.journal import (
     MOST_CONTESTED,
     MOST_ROUNDS,
     Counts,
-    Failure,
     MigrationPhase,
+    ObjectFailure,
     Outcome,
     Snapshot,
     StorageJournal,
@@ -135,7 +135,7 @@ def _answered(
     """What became of the writes, once all are answered."""
     if todo := seen.answers.lacking(tuple(write for _, write in writes)):
         return Need(todo, stop_at=NOT_LEADING)
-    done, skipped, contested, failures = 0, 0, list[str](), list[Failure]()
+    done, skipped, contested, failures = 0, 0, list[str](), list[ObjectFailure]()
     for stored, write in writes:
         answer = seen.answers[write]
         if isinstance(answer, Good):

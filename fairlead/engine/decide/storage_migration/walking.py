@@ -11,7 +11,7 @@ from fairlead.engine.decide.migration import PAGE_TIMEOUT_SECONDS, MigrationPlan
 from fairlead.engine.decide.storage_migration.journal import (
     MOST_CONTESTED,
     Counts,
-    Failure,
+    ObjectFailure,
     Outcome,
     Snapshot,
     StorageJournal,
@@ -36,7 +36,7 @@ class PageResult(Struct, frozen=True, kw_only=True):
     """What became of the objects of a page."""
 
     counts: Counts
-    failures: tuple[Failure, ...] = ()
+    failures: tuple[ObjectFailure, ...] = ()
     contested: tuple[str, ...] = ()
     """Keys of those whose write was refused as a conflict."""
     untracked: int = 0

@@ -21,7 +21,7 @@ from fairlead.contracts.zones.decide.scaling.delay import (
     ruling,
 )
 from fairlead.contracts.zones.decide.scaling.references import Reference, mirrors, questions, reference_of
-from fairlead.contracts.zones.decide.scaling.scale_target import Failure, Findings, Want, forced
+from fairlead.contracts.zones.decide.scaling.scale_target import Findings, ScalingFailure, Want, forced
 from fairlead.contracts.zones.kinds import MIRROR_WRITE_BACK
 from fairlead.core.act import Does, Patch, PatchKind
 from fairlead.core.ask import Need
@@ -42,7 +42,7 @@ def mirrored(group: Group, now: datetime) -> Findings | Need:
     told = MirroredReplicas()
     for zone in zones:
         reference = reference_of(zone, answers)
-        if isinstance(reference, Failure):
+        if isinstance(reference, ScalingFailure):
             return Findings(None, (*asides, reference.aside), True, told.reports)
         wanted, have = wanted_of(zone, reference), zone.statefulset.spec.replicas
         calls = calls_of(zone, wanted, group.seen.settings)
@@ -79,7 +79,7 @@ def pods_asked(zones: Sequence[Zone], group: Group) -> Need | None:
     calls: list[Calls] = []
     for zone in zones:
         reference = reference_of(zone, answers)
-        if isinstance(reference, Failure):
+        if isinstance(reference, ScalingFailure):
             break
         wanted = wanted_of(zone, reference)
         if wanted != zone.statefulset.spec.replicas or not deletes:
