@@ -30,7 +30,7 @@ from fairlead.contracts.plans.kinds import (
     RolloutStatus,
 )
 from fairlead.core.ask import Need, Question
-from fairlead.core.prometheus import Failed, is_one, measured
+from fairlead.core.prometheus import QueryFailed, is_one, measured
 
 PLAN = "spec.rolloutPlan"
 
@@ -84,7 +84,7 @@ def _offline(metric: CanaryMetric, given: Pass) -> str | Need:
     source = source_of(metric, given)
     if isinstance(source, Need):
         return source
-    if isinstance(source, Failed):
+    if isinstance(source, QueryFailed):
         return source.why
     question = replace(source, query=ONLINE).question(f"{given.seen.rollout.metadata.uid} online")
     if stages := given.seen.answers.lacking((question,)):
@@ -92,7 +92,7 @@ def _offline(metric: CanaryMetric, given: Pass) -> str | Need:
     number = measured(given.seen.answers[question])
     if is_one(number):
         return ""
-    return number.why if isinstance(number, Failed) else f"it does not answer {ONLINE} with 1"
+    return number.why if isinstance(number, QueryFailed) else f"it does not answer {ONLINE} with 1"
 
 
 def judged(given: Pass, status: RolloutStatus) -> Turn | Need | Judged:

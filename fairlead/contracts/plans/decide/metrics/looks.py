@@ -31,7 +31,7 @@ from fairlead.contracts.plans.kinds import (
     MetricRecord,
 )
 from fairlead.core.ask import Need, Question
-from fairlead.core.prometheus import Failed, Measured, NoData, Number, measured
+from fairlead.core.prometheus import Measured, NoData, Number, QueryFailed, measured
 from kubeloop.durations import parse_go
 
 SHORTEST = 1.0
@@ -107,7 +107,7 @@ def _look(metric: CanaryMetric, record: MetricRecord, given: Pass, since: dateti
     match source:
         case Need():
             return source
-        case Failed(why):
+        case QueryFailed(why):
             return _unread(metric, record, given.now, why)
     number = _measured(source, given, f"{place} {last.isoformat()}")
     return number if isinstance(number, Need) else _judged(metric, record, number, given.now)
@@ -121,7 +121,7 @@ def _measured(source: Source, given: Pass, look: str) -> Measured | Need:
 
 
 def _judged(metric: CanaryMetric, record: MetricRecord, number: Measured, now: datetime) -> Look:
-    if isinstance(number, Failed):
+    if isinstance(number, QueryFailed):
         return _unread(metric, record, now, number.why)
     due = now + interval_of(metric)
     if isinstance(number, NoData):
