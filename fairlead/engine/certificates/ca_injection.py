@@ -32,7 +32,7 @@ from kubeloop.caches import Caches
 from kubeloop.client import Client
 from kubeloop.informer import Change
 from kubeloop.ledger import Ledger
-from kubeloop.objects.admissionregistration import MUTATING, VALIDATING, Entry, WebhookConfiguration
+from kubeloop.objects.admissionregistration import MUTATING, VALIDATING, WebhookConfiguration, WebhookEntry
 from kubeloop.objects.meta import Resource
 from kubeloop.queue import Queue
 from kubeloop.unreadable import UNREADABLE
@@ -102,7 +102,7 @@ class Injector:
             tasks.create_task(self._caches.run())
             tasks.create_task(self._lane.run())
 
-    def entries(self) -> Iterator[tuple[Resource, Entry]]:
+    def entries(self) -> Iterator[tuple[Resource, WebhookEntry]]:
         """Every webhook entry of the watched configurations, whether or not it wants the bundle."""
         for kind, each in self._informers.items():
             for found in each.store.items():
@@ -228,7 +228,7 @@ def _untold(_: EventNote) -> None:
     raise TypeError("the injection of authorities tells nobody")
 
 
-def policies(entries: Iterable[tuple[Resource, Entry]]) -> Iterator[tuple[str, str, str, int]]:
+def policies(entries: Iterable[tuple[Resource, WebhookEntry]]) -> Iterator[tuple[str, str, str, int]]:
     """Type, webhook, policy and 0 or 1, two samples for each entry; an unset policy counts as Fail."""
     for kind, entry in entries:
         actual = entry.failure_policy or "Fail"
