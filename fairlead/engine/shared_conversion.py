@@ -10,14 +10,16 @@ from collections.abc import Callable, Mapping
 
 from fairlead.engine.certificates import pairs
 from fairlead.engine.decide.owned_definitions import DefinitionOwner
-from fairlead.engine.decide.registration import Tree, Webhook
+from fairlead.engine.decide.registration import ConversionWebhook, Tree
 from fairlead.engine.decide.replicas import ReplicaQuestion
 
 
 class SharedConversion:
     """Of one process."""
 
-    def __init__(self, webhook: Webhook, port: int, owner: DefinitionOwner, replicas: ReplicaQuestion) -> None:
+    def __init__(
+        self, webhook: ConversionWebhook, port: int, owner: DefinitionOwner, replicas: ReplicaQuestion
+    ) -> None:
         self.webhook = webhook
         self.port = port
         """Which the process listens on."""

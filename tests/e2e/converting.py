@@ -17,7 +17,7 @@ from fairlead.contracts.environments.kinds import GROUP, MANAGER, MATERIALIZES
 from fairlead.engine.certificates.authority import AuthorityFiles, FromAuthority, Publication
 from fairlead.engine.conversion.health import healthy
 from fairlead.engine.conversion.webhook import LARGEST_REVIEW, Conversion
-from fairlead.engine.decide.registration import DEFINITIONS, Tree, Webhook, name_of
+from fairlead.engine.decide.registration import DEFINITIONS, ConversionWebhook, Tree, name_of
 from fairlead.engine.kinds.registration import Registration
 from fairlead.engine.metrics import Metrics
 from fairlead.engine.serving.routes import Routes, dispatching
@@ -61,7 +61,7 @@ class Stage:
         self.certificates = FromAuthority(self.files, self.publication, interval, self.log.logger())
         self.caches = caches_of(site.client, self.log.logger())
         self.reviews = 0
-        self.webhook = Webhook()
+        self.webhook = ConversionWebhook()
         self.health: Handler | None = None
         self.write(self.authority)
 
@@ -82,7 +82,7 @@ class Stage:
         self.site.start(self.certificates.run())
         if isinstance(self.site.ground, SimGround):
             self.site.ground.cluster.network.serve(HOST, dispatching(routes))
-            self.webhook = Webhook(url=f"https://{HOST}/convert")
+            self.webhook = ConversionWebhook(url=f"https://{HOST}/convert")
             return
         port: asyncio.Future[int] = asyncio.get_running_loop().create_future()
         terms = Terms(tls=credentials.context, largest={"/convert": LARGEST_REVIEW})
@@ -93,7 +93,7 @@ class Stage:
                 await asyncio.Event().wait()
 
         self.site.start(server())
-        self.webhook = Webhook(url=f"https://127.0.0.1:{await port}/convert")
+        self.webhook = ConversionWebhook(url=f"https://127.0.0.1:{await port}/convert")
 
     def forget(self) -> None:
         """As if the process had been started anew: it knows what its files hold, and nothing else."""

@@ -22,7 +22,7 @@ from fairlead.engine.certificates.served import Credentials
 from fairlead.engine.conversion.health import alive, healthy
 from fairlead.engine.conversion.webhook import LARGEST_REVIEW, MOST_HELD, Conversion, Elsewhere, Reviewed
 from fairlead.engine.conversion.worker import Worker
-from fairlead.engine.decide.registration import Webhook
+from fairlead.engine.decide.registration import ConversionWebhook
 from fairlead.engine.kinds.registration import Registration
 from fairlead.engine.part import PartContext
 from fairlead.engine.serving.https_server import HttpsServer, Limits
@@ -47,7 +47,7 @@ class Converting:
         self._metrics = metrics
         self._log = log = context.log
         self.stored = StoredEnvironments(context, metrics)
-        webhook = Webhook(
+        webhook = ConversionWebhook(
             name=options.service_name,
             namespace=options.service_namespace,
             port=options.service_port,

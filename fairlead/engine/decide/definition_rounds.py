@@ -20,10 +20,10 @@ from fairlead.engine.decide.joined_definitions import joined, unknown_versions
 from fairlead.engine.decide.owned_definitions import DefinitionOwner
 from fairlead.engine.decide.registration import (
     DEFINITIONS,
+    ConversionWebhook,
     Established,
     Pending,
     Tree,
-    Webhook,
     authority_of,
     differs,
     is_converted,
@@ -70,7 +70,7 @@ class DefinitionSnapshot(Struct, frozen=True, kw_only=True):
     name: str
     definition: Tree
     """As this operator wants it, but for its conversion."""
-    webhook: Webhook | None
+    webhook: ConversionWebhook | None
     manager: str
     """Who the API server is told owns what is written."""
     bundle: bytes

@@ -30,8 +30,8 @@ from fairlead.engine.decide.owned_definitions import (
 from fairlead.engine.decide.registration import (
     DEFINITIONS,
     NOT_CONVERTED,
+    ConversionWebhook,
     Tree,
-    Webhook,
     at,
     authority_of,
     differs,
@@ -48,7 +48,7 @@ class DefinitionWish(Struct, frozen=True, kw_only=True):
     name: str
     definition: Tree | None
     """The text of ours; None: only the conversion is."""
-    webhook: Webhook | None
+    webhook: ConversionWebhook | None
     """None: objects are converted by nobody."""
     bundle: bytes
     enough: frozenset[bytes]
@@ -192,7 +192,7 @@ def _trusting(wish: DefinitionWish, live: Tree) -> Apply:
     )
 
 
-def _converted(wish: DefinitionWish, live: Tree, webhook: Webhook | None) -> Patch:
+def _converted(wish: DefinitionWish, live: Tree, webhook: ConversionWebhook | None) -> Patch:
     """The conversion replaced as a whole, with whatever others own of it."""
     return conversion_patch(wish.name, live, NOT_CONVERTED if webhook is None else webhook.conversion(wish.bundle))
 

@@ -8,7 +8,7 @@ from typing import Any
 
 from msgspec import Struct
 
-from fairlead.engine.decide.registration import Tree, Webhook, at
+from fairlead.engine.decide.registration import ConversionWebhook, Tree, at
 
 OLM_LABEL, OLM_PREFIX = "olm.managed", "operators.coreos.com/"
 CLIENT = ("spec", "conversion", "webhook", "clientConfig")
@@ -76,7 +76,7 @@ def is_webhook(live: Tree) -> bool:
     return at(live, "spec", "conversion").get("strategy") == "Webhook"
 
 
-def is_ours(live: Tree, webhook: Webhook | None, owner: DefinitionOwner) -> bool:
+def is_ours(live: Tree, webhook: ConversionWebhook | None, owner: DefinitionOwner) -> bool:
     """Whether objects are converted by this operator: its address is there, or it wrote what is there."""
     if not is_webhook(live):
         return False
@@ -93,7 +93,7 @@ def wrote_conversion(live: Tree, manager: str) -> bool:
     return is_webhook(live) and (named or owns(live, manager, *CLIENT, "url"))
 
 
-def is_foreign(live: Tree, webhook: Webhook | None, owner: DefinitionOwner) -> bool:
+def is_foreign(live: Tree, webhook: ConversionWebhook | None, owner: DefinitionOwner) -> bool:
     return is_webhook(live) and not is_ours(live, webhook, owner)
 
 
@@ -150,7 +150,7 @@ def _has(fields: Mapping[str, Any], path: tuple[str, ...]) -> bool:
     return True
 
 
-def _same_place(config: Tree, webhook: Webhook) -> bool:
+def _same_place(config: Tree, webhook: ConversionWebhook) -> bool:
     if webhook.url:
         ours = at(webhook.conversion(b""), "webhook", "clientConfig")
         return bool(config.get("url") == ours["url"])

@@ -32,7 +32,14 @@ from fairlead.engine.decide.definition_rounds import (
 from fairlead.engine.decide.definitions import definition_in
 from fairlead.engine.decide.owned_definitions import DefinitionOwner, is_foreign
 from fairlead.engine.decide.owned_rounds import register_owned, repair_owned
-from fairlead.engine.decide.registration import DEFINITIONS, Tree, Webhook, authority_of, is_converted, name_of
+from fairlead.engine.decide.registration import (
+    DEFINITIONS,
+    ConversionWebhook,
+    Tree,
+    authority_of,
+    is_converted,
+    name_of,
+)
 from fairlead.engine.decide.replicas import ReplicaQuestion
 from fairlead.engine.driver.questions import AskContext
 from fairlead.engine.part import GivesBack
@@ -132,7 +139,7 @@ class Registration:
         client: Client,
         caches: Caches,
         definitions: tuple[Tree, ...],
-        webhook: Webhook | None,
+        webhook: ConversionWebhook | None,
         publication: Bundles,
         log: FilteringBoundLogger,
         *,

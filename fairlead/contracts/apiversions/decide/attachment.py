@@ -26,7 +26,7 @@ from fairlead.engine.decide.definition_rounds import MOST_CONFLICTS, Repairs
 from fairlead.engine.decide.definition_writes import DefinitionWish, Step, conversion_patch, next_step
 from fairlead.engine.decide.owned_definitions import DefinitionOwner, is_foreign, is_ours, obstacle, wrote_conversion
 from fairlead.engine.decide.owned_rounds import LOST, foreign_note
-from fairlead.engine.decide.registration import DEFINITIONS, NOT_CONVERTED, Webhook
+from fairlead.engine.decide.registration import DEFINITIONS, NOT_CONVERTED, ConversionWebhook
 from fairlead.engine.decide.replicas import ReplicaQuestion
 from kubeloop.objects.meta import Ref
 
@@ -54,7 +54,7 @@ class AttachSet(Struct, frozen=True, kw_only=True):
 class AttachSnapshot(Struct, frozen=True, kw_only=True):
     name: str
     rules: AttachSet
-    webhook: Webhook
+    webhook: ConversionWebhook
     bundle: bytes
     enough: frozenset[bytes]
     owner: DefinitionOwner
