@@ -25,8 +25,8 @@ from fairlead.engine.certificates.stored_secret import StoredCertificate
 from fairlead.engine.certificates.trouble import CertificateTrouble
 from fairlead.engine.decide.certificate import (
     Facts,
+    KeepServing,
     Serve,
-    Wait,
     handover,
     has_ended,
     is_ours_to_renew,
@@ -140,7 +140,7 @@ class SelfSigned:
                     "certificate served untrusted", error=said, help="write its authority into them by hand"
                 )
                 return True
-            case Wait(until, last):
+            case KeepServing(until, last):
                 said = "not every webhook configuration trusts it"
                 self._log.error("certificate not served yet", error=said, until=str(last))
                 await asyncio.sleep((until - now).total_seconds())

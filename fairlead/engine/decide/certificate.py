@@ -109,21 +109,21 @@ class Serve(Struct, frozen=True):
     is_trusted: bool
 
 
-class Wait(Struct, frozen=True):
+class KeepServing(Struct, frozen=True):
     """The one before goes on being served; whether its successor is trusted is looked at again then."""
 
     until: datetime
     last_call: datetime
 
 
-def handover(served: Facts, *, is_trusted: bool, now: datetime) -> Serve | Wait:
+def handover(served: Facts, *, is_trusted: bool, now: datetime) -> Serve | KeepServing:
     """When a successor is served instead: when clients trust it, or when what is served is about to end."""
     if is_trusted:
         return Serve(now + SETTLING, is_trusted=True)
     last = last_call(served)
     if last is None or now >= last:
         return Serve(now, is_trusted=False)
-    return Wait(min(now + RETRY, last), last)
+    return KeepServing(min(now + RETRY, last), last)
 
 
 def has_ended(served: Facts, now: datetime) -> bool:

@@ -14,10 +14,10 @@ from fairlead.engine.decide.certificate import (
     Broken,
     Facts,
     Fate,
+    KeepServing,
     Make,
     Serve,
     Use,
-    Wait,
     fate_of,
     handover,
     is_reminder_due,
@@ -107,9 +107,9 @@ def test_a_successor_that_is_not_trusted_waits_until_the_one_before_is_about_to_
     last = last_call(OURS)
     assert last is not None
 
-    assert handover(OURS, is_trusted=False, now=NOW) == Wait(NOW + RETRY, last)
+    assert handover(OURS, is_trusted=False, now=NOW) == KeepServing(NOW + RETRY, last)
     shortly = last - timedelta(seconds=5)
-    assert handover(OURS, is_trusted=False, now=shortly) == Wait(last, last)
+    assert handover(OURS, is_trusted=False, now=shortly) == KeepServing(last, last)
     assert handover(OURS, is_trusted=False, now=last) == Serve(last, is_trusted=False)
 
 

@@ -14,7 +14,7 @@ from fairlead.engine.certificates.issuing import Signer, issue, new_signer, serv
 from fairlead.engine.certificates.secret_facts import certificates_in, leaf_of
 from fairlead.engine.decide.bundles import BundleTarget, Certificate, Place, text_of
 from fairlead.engine.decide.certificate import Facts
-from fairlead.engine.decide.exchange import Show, Wait, exchange
+from fairlead.engine.decide.exchange import Show, ShowLater, exchange
 from fairlead.engine.decide.given_certificate import GivenSnapshot, keep_published
 from fairlead.engine.decide.registration import DEFINITIONS
 from fairlead.engine.decide.rotation import SETTLING
@@ -154,8 +154,8 @@ def test_a_replica_shows_what_everybody_trusts_for_long_enough_and_nothing_befor
     trusted = START - SETTLING
 
     assert exchange(SERVED, trusted, START) == Show()
-    assert exchange(SERVED, START - timedelta(seconds=3), START) == Wait(START + timedelta(seconds=7))
-    assert exchange(SERVED, None, START) == Wait(SERVED.not_after)
+    assert exchange(SERVED, START - timedelta(seconds=3), START) == ShowLater(START + timedelta(seconds=7))
+    assert exchange(SERVED, None, START) == ShowLater(SERVED.not_after)
 
 
 def test_what_serves_nobody_is_exchanged_at_once() -> None:
