@@ -23,7 +23,7 @@ from fairlead.engine.explain_endpoint import ExplainedController, reported, sile
 from fairlead.engine.lane import Lane
 from fairlead.engine.part import GivesBack, Part, Task
 from fairlead.engine.recording import RoundRecorder
-from fairlead.engine.rounds import Rounds, Terms
+from fairlead.engine.rounds import Rounds, RoundTerms
 from fairlead.engine.traces import Trace, untraced
 from fairlead.engine.webhooks.handlers import Webhooks
 from kubeloop import clock
@@ -142,14 +142,14 @@ class Manager:
         ledger = Ledger(pace.catch_up_seconds, caches.covering)
         slow = None if election is None else SlowWrites(timeout, LONGEST_WRITE)
         self._lanes = [
-            self._lane(each, outside, pace, Terms(ledger, each.write_timeout))
+            self._lane(each, outside, pace, RoundTerms(ledger, each.write_timeout))
             if each.write_timeout < timeout
-            else self._lane(each, outside, pace, Terms(ledger, timeout, slow))
+            else self._lane(each, outside, pace, RoundTerms(ledger, timeout, slow))
             for each in self._controllers
         ]
         self._prompt = tuple(lane for lane in self._lanes if id(lane.controller) not in late)
 
-    def _lane(self, controller: Controller[Any], outside: AskContext, pace: Pace, terms: Terms) -> Lane:
+    def _lane(self, controller: Controller[Any], outside: AskContext, pace: Pace, terms: RoundTerms) -> Lane:
         record = self._recording.record if self._recording is not None else None
         rounds: Rounds[Any] = Rounds(
             controller,

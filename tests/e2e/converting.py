@@ -21,7 +21,7 @@ from fairlead.engine.decide.registration import DEFINITIONS, ConversionWebhook, 
 from fairlead.engine.kinds.registration import Registration
 from fairlead.engine.metrics import Metrics
 from fairlead.engine.serving.routes import Routes, dispatching
-from fairlead.engine.serving.server import Terms, serving
+from fairlead.engine.serving.server import ServerTerms, serving
 from kubeloop import request
 from kubeloop.calls import Call, Handler, Reply
 from kubeloop.client import Client
@@ -85,7 +85,7 @@ class Stage:
             self.webhook = ConversionWebhook(url=f"https://{HOST}/convert")
             return
         port: asyncio.Future[int] = asyncio.get_running_loop().create_future()
-        terms = Terms(tls=credentials.context, largest={"/convert": LARGEST_REVIEW})
+        terms = ServerTerms(tls=credentials.context, largest={"/convert": LARGEST_REVIEW})
 
         async def server() -> None:
             async with serving(0, routes, Metrics(), self.log.logger(), terms, host="127.0.0.1") as chosen:

@@ -14,7 +14,7 @@ from fairlead.engine.controller import BackOff, Controller
 from fairlead.engine.driver.questions import AskContext
 from fairlead.engine.lane import Lane
 from fairlead.engine.manager import BACKGROUND_BACK_OFF
-from fairlead.engine.rounds import Rounds, Terms
+from fairlead.engine.rounds import Rounds, RoundTerms
 from fairlead.engine.watch_troubles import Troubles
 from kubeloop.caches import Caches
 from kubeloop.client import Client
@@ -37,7 +37,7 @@ def rounds_of(
 ) -> Lane:
     back_off: BackOff = controller.back_off or BACKGROUND_BACK_OFF
     queue = Queue[Any](first_delay=back_off.first, longest_delay=back_off.longest)
-    terms = Terms(Ledger(10.0, (lambda _: ()) if caches is None else caches.covering), 10.0)
+    terms = RoundTerms(Ledger(10.0, (lambda _: ()) if caches is None else caches.covering), 10.0)
     rounds = Rounds(controller, AskContext(client), terms, log, tell, record=record)
     return Lane(controller, rounds, queue, log)
 

@@ -26,7 +26,7 @@ from fairlead.engine.controller import Controller, LogRecord, RolloutKey, Wake
 from fairlead.engine.decide.ca_injection import InjectionSnapshot, TrustScope, inject, listing_of, trust
 from fairlead.engine.driver.questions import AskContext
 from fairlead.engine.lane import Lane
-from fairlead.engine.rounds import Rounds, Terms
+from fairlead.engine.rounds import Rounds, RoundTerms
 from kubeloop import clock
 from kubeloop.caches import Caches
 from kubeloop.client import Client
@@ -77,7 +77,7 @@ class Injector:
             kind: caches.informer(resource, WebhookConfiguration, labels=served.selector, optional=True)
             for kind, resource in KINDS.items()
         }
-        terms = Terms(Ledger(CATCH_UP_SECONDS, caches.covering), WRITE_TIMEOUT)
+        terms = RoundTerms(Ledger(CATCH_UP_SECONDS, caches.covering), WRITE_TIMEOUT)
         outside = AskContext(client, write_timeout=WRITE_TIMEOUT)
         kept, walked = self._keeping(), self._walking()
         self._lane = Lane(kept, Rounds(kept, outside, terms, log, _untold), Queue(spacing=SPACING), log)

@@ -36,7 +36,7 @@ from fairlead.engine.decide.rotation_snapshot import (
     trusted_in,
 )
 from fairlead.engine.driver.questions import AskContext
-from fairlead.engine.rounds import PassFailed, Rounds, Terms
+from fairlead.engine.rounds import PassFailed, Rounds, RoundTerms
 from kubeloop import clock
 from kubeloop.caches import Caches
 from kubeloop.client import Client
@@ -176,7 +176,7 @@ class Rotation:
             return
         for each in self._targets.informers:  # whoever is trusted already may be in use
             await each.settled.wait()
-        outside, terms = AskContext(self._client), Terms(Ledger(CALL_TIMEOUT, lambda _: ()), CALL_TIMEOUT)
+        outside, terms = AskContext(self._client), RoundTerms(Ledger(CALL_TIMEOUT, lambda _: ()), CALL_TIMEOUT)
         first = structs.replace(self._controller(NAME, prepare, self._gather), watched=lambda _: {})
         rounds = Rounds(first, outside, terms, self._log, lambda _: None)
         deadline, delay = clock.monotonic() + START_SECONDS, FIRST_DELAY

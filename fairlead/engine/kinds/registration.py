@@ -43,7 +43,7 @@ from fairlead.engine.decide.registration import (
 from fairlead.engine.decide.replicas import ReplicaQuestion
 from fairlead.engine.driver.questions import AskContext
 from fairlead.engine.part import GivesBack
-from fairlead.engine.rounds import PassFailed, Rounds, Terms
+from fairlead.engine.rounds import PassFailed, Rounds, RoundTerms
 from kubeloop import clock
 from kubeloop.caches import Caches
 from kubeloop.client import Client
@@ -182,7 +182,7 @@ class Registration:
         """Returns when every definition is in force; raises RegistrationFailed, GivesBack, or NotLeader."""
         decide = register if self._owned is None else register_owned
         controller = structs.replace(self._controller(decide, self._gather), observe=self._observe)
-        outside, terms = AskContext(self._client), Terms(Ledger(CALL_TIMEOUT, lambda _: ()), CALL_TIMEOUT)
+        outside, terms = AskContext(self._client), RoundTerms(Ledger(CALL_TIMEOUT, lambda _: ()), CALL_TIMEOUT)
         tell = self._owned.tell if self._owned is not None else lambda _: None
         rounds = Rounds(controller, outside, terms, self._log, tell)
         self._problems.clear()

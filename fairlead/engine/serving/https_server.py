@@ -12,7 +12,7 @@ from structlog.types import FilteringBoundLogger
 
 from fairlead.engine.serving.cluster_label import ClusterLabel
 from fairlead.engine.serving.routes import Routes
-from fairlead.engine.serving.server import Measures, Terms, serving
+from fairlead.engine.serving.server import Measures, ServerTerms, serving
 from fairlead.engine.serving.tls_limits import USUAL_TLS, TlsLimits
 from fairlead.engine.webhooks.afterwards import Afterwards
 from kubeloop.calls import Handler
@@ -154,7 +154,7 @@ async def _served(
 ) -> None:
     """From the port to the last thing that is done after an answer."""
     secured, log, ending = server.secured, context.log, context.ending
-    terms = Terms(
+    terms = ServerTerms(
         server.timeout,
         ending=min(server.timeout, server.limits.ending) * ending.pace,
         cluster=context.cluster if server.checks_cluster else None,

@@ -79,7 +79,7 @@ class Measures(Protocol):
         """A request was meant for another cluster; `method` is its route."""
 
 
-class Terms(Struct, frozen=True):
+class ServerTerms(Struct, frozen=True):
     """How a server treats its clients."""
 
     timeout: float = 10.0
@@ -108,7 +108,7 @@ async def serving(
     routes: Routes,
     measures: Measures,
     log: FilteringBoundLogger,
-    terms: Terms,
+    terms: ServerTerms,
     host: str = EVERYWHERE,
 ) -> AsyncIterator[int]:
     """Serves while the context lasts, on all interfaces unless a host is given; yields the port (useful for 0)."""
@@ -277,7 +277,7 @@ class _Server(web.Server):
 class _Requests:
     """From aiohttp's requests to Calls, from Replies to its responses."""
 
-    def __init__(self, routes: Routes, measures: Measures, log: FilteringBoundLogger, terms: Terms) -> None:
+    def __init__(self, routes: Routes, measures: Measures, log: FilteringBoundLogger, terms: ServerTerms) -> None:
         self._routes = routes
         self._handle = dispatching(routes)
         self._measures = measures

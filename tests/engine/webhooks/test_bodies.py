@@ -9,12 +9,12 @@ from contextlib import suppress
 import aiohttp
 
 from fairlead.engine.serving.bodies import Scale
-from fairlead.engine.serving.server import Terms
+from fairlead.engine.serving.server import ServerTerms
 from kubeloop.calls import Call, Reply
 from tests.engine.webhooks.test_server import connected, staged
 
 LARGEST = 1000
-TERMS = Terms(largest={"/x": LARGEST}, most_held=1500)
+TERMS = ServerTerms(largest={"/x": LARGEST}, most_held=1500)
 
 
 class Slow:
