@@ -26,7 +26,7 @@ from fairlead.contracts.leaderworker.kinds import (
 from fairlead.contracts.leaderworker.settings import Settings
 from fairlead.core.ask import Answers
 from fairlead.engine.controller import RolloutKey
-from fairlead.engine.decide.guard import Subject, subject_of
+from fairlead.engine.decide.guard import GuardedObject, subject_of
 from kubeloop.store import Named, Readable
 
 SET, GROUP, MEMBERS = "set", "group", "members"
@@ -154,14 +154,14 @@ def group_snapshot(
     )
 
 
-def set_subject(seen: SetSeen) -> Subject:
+def set_subject(seen: SetSeen) -> GuardedObject:
     meta = seen.set.metadata
     leaders = () if seen.leaders is None else (seen.leaders.metadata,)
     made = (*leaders, *(each.metadata for each in seen.revisions))
     return subject_of(LEADER_WORKER_SETS, meta, meta.annotations, made, seen.answers, may_be_stamped=False)
 
 
-def group_subject(seen: GroupSeen) -> Subject | None:
+def group_subject(seen: GroupSeen) -> GuardedObject | None:
     """The set that the group is of; None where it is gone."""
     if seen.set is None:
         return None
