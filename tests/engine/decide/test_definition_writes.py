@@ -8,7 +8,7 @@ import msgspec
 from msgspec import structs
 
 from fairlead.core.act import AnyWrite, Apply, Patch
-from fairlead.engine.decide.definition_writes import DefinitionWish, Step, next_step
+from fairlead.engine.decide.definition_writes import DefinitionStep, DefinitionWish, next_step
 from fairlead.engine.decide.owned_definitions import DefinitionOwner, disputed, is_foreign, left_to_others, without
 from fairlead.engine.decide.registration import ConversionWebhook, Tree, at
 from tests.engine.definition_server import NAME, a_definition
@@ -47,12 +47,12 @@ def live(conversion: Tree | None = None, *managers: Tree, **meta: Any) -> Tree:
 SETTLED = live(None, owned("we", CONVERSION), owned("we-ca", CA))
 
 
-def sent(step: Step | None) -> AnyWrite:
+def sent(step: DefinitionStep | None) -> AnyWrite:
     assert step is not None
     return step.write
 
 
-def body(step: Step | None) -> Tree:
+def body(step: DefinitionStep | None) -> Tree:
     write = sent(step)
     assert isinstance(write, Apply)
     tree: Tree = msgspec.json.decode(write.body)

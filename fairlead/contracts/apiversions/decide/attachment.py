@@ -23,7 +23,7 @@ from fairlead.core.reason import Reason
 from fairlead.engine.decide import conversion_probe
 from fairlead.engine.decide.conversion_probe import Probed, ProbeResult
 from fairlead.engine.decide.definition_rounds import MOST_CONFLICTS, Repairs
-from fairlead.engine.decide.definition_writes import DefinitionWish, Step, conversion_patch, next_step
+from fairlead.engine.decide.definition_writes import DefinitionStep, DefinitionWish, conversion_patch, next_step
 from fairlead.engine.decide.owned_definitions import DefinitionOwner, is_foreign, is_ours, obstacle, wrote_conversion
 from fairlead.engine.decide.owned_rounds import LOST, foreign_note
 from fairlead.engine.decide.registration import DEFINITIONS, NOT_CONVERTED, ConversionWebhook
@@ -204,7 +204,7 @@ def _written(seen: AttachSnapshot, *, is_repair: bool) -> Decision | Need | None
     return None if step is None else Decision("apply", Move(Reason.REGISTERING, (_told(seen, step, is_repair),)))
 
 
-def _told(seen: AttachSnapshot, step: Step, is_repair: bool) -> AnyWrite:
+def _told(seen: AttachSnapshot, step: DefinitionStep, is_repair: bool) -> AnyWrite:
     about = Ref(DEFINITIONS, "", seen.name)
     if is_repair:
         note = EventNote(about, warning=True, reason="ConversionLost", text=LOST)

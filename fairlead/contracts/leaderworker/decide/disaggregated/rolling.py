@@ -14,7 +14,7 @@ from msgspec import Struct
 
 from fairlead.contracts.leaderworker.decide.disaggregated import notes
 from fairlead.contracts.leaderworker.decide.disaggregated.children import Child, Generation
-from fairlead.contracts.leaderworker.decide.disaggregated.planner import RoleCounts, Step, next_step
+from fairlead.contracts.leaderworker.decide.disaggregated.planner import RoleCounts, RoleStep, next_step
 from fairlead.contracts.leaderworker.decide.trees import part
 from fairlead.contracts.leaderworker.decide.validation import amount_of
 from fairlead.contracts.leaderworker.disaggregated.kinds import INITIAL_REPLICAS, DisaggregatedSet, Role
@@ -153,7 +153,7 @@ def step_of(given: DisaggregatedSet, state: SliceState) -> tuple[Patch, ...]:
     )
 
 
-def _taken(counts: dict[str, RoleCounts], step: Step) -> dict[str, int]:
+def _taken(counts: dict[str, RoleCounts], step: RoleStep) -> dict[str, int]:
     return {name: each.old - old for (name, each), old in zip(counts.items(), step.old, strict=True)}
 
 
