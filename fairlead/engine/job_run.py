@@ -19,7 +19,7 @@ from typing import Generic
 from msgspec import Struct, structs
 
 from fairlead.core.ask import Answer, Answers, Ask, Good, Question
-from fairlead.core.audit import Line
+from fairlead.core.audit import AuditLine
 from fairlead.core.decision import Decide, Decision, Hold
 from fairlead.core.replay import DecidedRound
 from fairlead.engine.decide.job import J, JobSnapshot, Passage, W, passage
@@ -73,7 +73,7 @@ class RunTerms(Struct, frozen=True, kw_only=True):
     dry_run: bool = False
     gate: Callable[[], None] | None = None
     """Called right before the journal is written; may raise NotLeader. That of other writes is the client's."""
-    audit: Callable[[Line], None] = lambda _: None
+    audit: Callable[[AuditLine], None] = lambda _: None
     reporter: Reporter | None = None
     heard: Callable[[Passage[J], Decision], None] = lambda passage, decision: None
     """Told what came of each step."""

@@ -13,7 +13,7 @@ from msgspec import Struct, structs
 
 from fairlead.core.act import Does, Patch, PatchKind
 from fairlead.core.ask import Bad, Good, Need
-from fairlead.core.audit import Line
+from fairlead.core.audit import AuditLine
 from fairlead.core.decision import Decision, Hold
 from fairlead.core.reason import Reason
 from fairlead.engine.decide.job import JobSnapshot, StepResult, journaled
@@ -73,7 +73,7 @@ class World:
                 self.server.put(a_pod(f"p-{page}-{number}"))
         self.server.requests.clear()
         self.records = MemoryRecords()
-        self.lines: list[Line] = []
+        self.lines: list[AuditLine] = []
         self.told = io.StringIO()
 
     def terms(self, *, qps: float = 0.0, burst: int = 1, **more: Any) -> RunTerms:

@@ -14,7 +14,7 @@ from typing import Any
 
 from msgspec import Struct, structs
 
-from fairlead.core.audit import Line
+from fairlead.core.audit import AuditLine
 from fairlead.core.decision import Decide, Decision
 from fairlead.engine.command import Precondition
 from fairlead.engine.decide.job import JobSnapshot, Passage
@@ -88,7 +88,7 @@ class MigrationTerms(Struct, frozen=True, kw_only=True):
     """Told what came of each step."""
     ended: Callable[[RunEnd, float], None] = lambda *_: None
     """Told how each run ended, and for how many seconds the definition is left alone."""
-    audit: Callable[[Line], None] = lambda _: None
+    audit: Callable[[AuditLine], None] = lambda _: None
 
 
 class Migrations:

@@ -35,7 +35,7 @@ from fairlead.contracts.apiversions.decide.unreadable import (
 from fairlead.contracts.apiversions.dependents import search
 from fairlead.contracts.apiversions.live_objects import objects
 from fairlead.core.amounts import counted
-from fairlead.core.audit import Line
+from fairlead.core.audit import AuditLine
 from fairlead.engine.command import Invocation, Precondition, Subcommand, Usage
 from kubeloop import clock
 from kubeloop.client import Client
@@ -199,7 +199,7 @@ async def _state(client: Client, resource: Resource, each: Unreadable) -> str:
 
 
 async def _deleted(
-    client: Client, resource: Resource, each: Unreadable, audit: Callable[[Line], None], user: str
+    client: Client, resource: Resource, each: Unreadable, audit: Callable[[AuditLine], None], user: str
 ) -> Outcome:
     if state := await _state(client, resource, each):
         return Outcome(each.place, state)
@@ -221,8 +221,8 @@ async def _deleted(
     return made
 
 
-def _line(each: Unreadable, made: Outcome, user: str) -> Line:
-    return Line(
+def _line(each: Unreadable, made: Outcome, user: str) -> AuditLine:
+    return AuditLine(
         time=clock.now(),
         round=DOES,
         key=each.place,
