@@ -20,7 +20,7 @@ from fairlead.engine.driver.questions import AskContext
 from fairlead.engine.driver.slow_writes import SlowWrites
 from fairlead.engine.event_notes import Notes
 from fairlead.engine.explain_endpoint import ExplainedController, reported, silent
-from fairlead.engine.lane import Lane
+from fairlead.engine.lane import ControllerLane
 from fairlead.engine.part import GivesBack, Part, Task
 from fairlead.engine.recording import RoundRecorder
 from fairlead.engine.rounds import Rounds, RoundTerms
@@ -149,7 +149,7 @@ class Manager:
         ]
         self._prompt = tuple(lane for lane in self._lanes if id(lane.controller) not in late)
 
-    def _lane(self, controller: Controller[Any], outside: AskContext, pace: Pace, terms: RoundTerms) -> Lane:
+    def _lane(self, controller: Controller[Any], outside: AskContext, pace: Pace, terms: RoundTerms) -> ControllerLane:
         record = self._recording.record if self._recording is not None else None
         rounds: Rounds[Any] = Rounds(
             controller,
@@ -166,7 +166,7 @@ class Manager:
         # In the background one at a time: they shall not use up what the client may send while a rollout has something
         # to do.
         workers = 1 if controller.background else controller.workers or WORKERS
-        return Lane(controller, rounds, queue, self._log, workers=workers, beside=controller.background)
+        return ControllerLane(controller, rounds, queue, self._log, workers=workers, beside=controller.background)
 
     async def run(self) -> None:
         """Until cancelled, until `stop`, or until the lease is lost."""

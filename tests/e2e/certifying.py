@@ -21,7 +21,7 @@ from fairlead.core.replay import DecidedRound
 from fairlead.engine.certificates import pairs
 from fairlead.engine.decide.ca_injection import TrustLabels, TrustScope
 from fairlead.engine.driver.questions import AskContext
-from fairlead.engine.lane import Lane
+from fairlead.engine.lane import ControllerLane
 from fairlead.engine.metrics import Metrics
 from fairlead.engine.part import PartContext
 from fairlead.engine.rounds import Rounds, RoundTerms
@@ -98,7 +98,7 @@ class Replica:
         rounds: Rounds[Any] = Rounds(
             controller, outside, terms, self.log.logger(), self.told.append, record=self.rounds.append
         )
-        lane = Lane(controller, rounds, Queue(first_delay=0.5, longest_delay=2.0), self.log.logger())
+        lane = ControllerLane(controller, rounds, Queue(first_delay=0.5, longest_delay=2.0), self.log.logger())
         task = site.start(lane.run())
         lane.wake_all()
         self._tasks.append(task)

@@ -25,7 +25,7 @@ from fairlead.engine.certificates import pairs
 from fairlead.engine.controller import Controller, LogRecord, RolloutKey, Wake
 from fairlead.engine.decide.ca_injection import InjectionSnapshot, TrustScope, inject, listing_of, trust
 from fairlead.engine.driver.questions import AskContext
-from fairlead.engine.lane import Lane
+from fairlead.engine.lane import ControllerLane
 from fairlead.engine.rounds import Rounds, RoundTerms
 from kubeloop import clock
 from kubeloop.caches import Caches
@@ -80,7 +80,7 @@ class Injector:
         terms = RoundTerms(Ledger(CATCH_UP_SECONDS, caches.covering), WRITE_TIMEOUT)
         outside = AskContext(client, write_timeout=WRITE_TIMEOUT)
         kept, walked = self._keeping(), self._walking()
-        self._lane = Lane(kept, Rounds(kept, outside, terms, log, _untold), Queue(spacing=SPACING), log)
+        self._lane = ControllerLane(kept, Rounds(kept, outside, terms, log, _untold), Queue(spacing=SPACING), log)
         self._walk = Rounds(walked, outside, terms, log, _untold)
 
     async def trust(self, authority: bytes, *, alone: bool = False) -> bool:
