@@ -12,7 +12,7 @@ from msgspec.structs import replace
 
 from fairlead.contracts.leaderworker.decide.budgets import Budget
 from fairlead.contracts.leaderworker.decide.groups import GroupState, carried_keys, groups_of, numbers_of
-from fairlead.contracts.leaderworker.decide.planner import Group, Leaders
+from fairlead.contracts.leaderworker.decide.planner import Leaders, PlannedGroup
 from fairlead.contracts.leaderworker.decide.status import Report, StatusEvent, report
 from fairlead.contracts.leaderworker.kinds import (
     GROUP_INDEX,
@@ -181,7 +181,7 @@ def test_the_planner_reads_numbers() -> None:
     )
 
     assert found.leaders == Leaders(3, 1, 2)
-    assert found.groups == (Group(True, True), Group(), Group(False, True))
+    assert found.groups == (PlannedGroup(True, True), PlannedGroup(), PlannedGroup(False, True))
     assert (found.replicas, found.kept_below, found.is_new_revision, found.paused) == (2, 1, True, True)
 
 
