@@ -124,14 +124,14 @@ def set_snapshot(
     )
 
 
-class Gone(Protocol):
+class GonePods(Protocol):
     """Tombstones, or none."""
 
     def by(self, value: str) -> tuple[Pod, ...]: ...
 
 
 def group_snapshot(
-    key: RolloutKey, stores: Stores, gone: Gone, settings: Settings, answers: Answers
+    key: RolloutKey, stores: Stores, gone: GonePods, settings: Settings, answers: Answers
 ) -> GroupSeen | None:
     """Everything that a round of the group may read; None when nothing is left of it."""
     pods, lost = stores.pods.by(GROUP, str(key)), gone.by(str(key))
