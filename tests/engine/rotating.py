@@ -19,7 +19,7 @@ from fairlead.engine.certificates.issuing import Signer, issue, new_signer, serv
 from fairlead.engine.certificates.pairs import Pair
 from fairlead.engine.certificates.secret_facts import certificates_in, leaf_of, pair_of, stored_of, trouble_with
 from fairlead.engine.decide.bundles import BundleTarget, Certificate, Place
-from fairlead.engine.decide.certificate import Facts
+from fairlead.engine.decide.certificate import CertificateFacts
 from fairlead.engine.decide.exchange import Show, exchange
 from fairlead.engine.decide.registration import DEFINITIONS
 from fairlead.engine.decide.rotation import rotate
@@ -230,7 +230,9 @@ class World:
             pair = pair_of(self.secret)
             if pair == replica.shown or trouble_with(pair, NAMES[0], self.now):
                 continue
-            facts = Facts(problem="is not there") if replica.shown is None else pairs.inspected(replica.shown)
+            facts = (
+                CertificateFacts(problem="is not there") if replica.shown is None else pairs.inspected(replica.shown)
+            )
             if isinstance(exchange(facts, self.trusted_since(pair), self.now), Show):
                 replica.shown = pair
         self.check()

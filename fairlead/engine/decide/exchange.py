@@ -9,7 +9,7 @@ from datetime import datetime
 
 from msgspec import Struct
 
-from fairlead.engine.decide.certificate import Facts
+from fairlead.engine.decide.certificate import CertificateFacts
 from fairlead.engine.decide.rotation import SETTLING
 
 
@@ -23,7 +23,7 @@ class ShowLater(Struct, frozen=True):
     until: datetime | None = None
 
 
-def exchange(served: Facts, trusted_since: datetime | None, now: datetime) -> Show | ShowLater:
+def exchange(served: CertificateFacts, trusted_since: datetime | None, now: datetime) -> Show | ShowLater:
     """`trusted_since`: since when all bundles trust what is to be shown; None: they do not."""
     if served.problem or served.not_after is None or served.not_after <= now:
         return Show()

@@ -13,7 +13,7 @@ from fairlead.core.reason import Reason
 from fairlead.engine.certificates.issuing import Signer, issue, new_signer, service_names
 from fairlead.engine.certificates.secret_facts import certificates_in, leaf_of
 from fairlead.engine.decide.bundles import BundleTarget, Certificate, Place, text_of
-from fairlead.engine.decide.certificate import Facts
+from fairlead.engine.decide.certificate import CertificateFacts
 from fairlead.engine.decide.exchange import Show, ShowLater, exchange
 from fairlead.engine.decide.given_certificate import GivenSnapshot, keep_published
 from fairlead.engine.decide.registration import DEFINITIONS
@@ -147,7 +147,7 @@ def test_a_certificate_that_machines_trust_needs_no_bundle() -> None:
     assert decided(given(a_leaf(signer), targets=(a_target(),))).rule == "published"
 
 
-SERVED = Facts(not_before=START - timedelta(days=1), not_after=START + timedelta(days=1))
+SERVED = CertificateFacts(not_before=START - timedelta(days=1), not_after=START + timedelta(days=1))
 
 
 def test_a_replica_shows_what_everybody_trusts_for_long_enough_and_nothing_before() -> None:
@@ -159,5 +159,5 @@ def test_a_replica_shows_what_everybody_trusts_for_long_enough_and_nothing_befor
 
 
 def test_what_serves_nobody_is_exchanged_at_once() -> None:
-    assert exchange(Facts(problem="is not there yet"), None, START) == Show()
+    assert exchange(CertificateFacts(problem="is not there yet"), None, START) == Show()
     assert exchange(structs.replace(SERVED, not_after=START), None, START) == Show()
