@@ -82,7 +82,7 @@ class HttpsMeasures(Measures, Protocol):
         """From now on the Unix time is shown at which the certificate of this server ends."""
 
 
-class Ending:
+class Shutdown:
     """From the first signal to the moment when no more webhooks are taken; a second signal spares the wait.
 
     With the default time-outs all is over in less than the thirty seconds that a pod is given: drain, requests under
@@ -118,7 +118,7 @@ class ServingContext(Struct, frozen=True):
 
     measures: HttpsMeasures
     log: FilteringBoundLogger
-    ending: Ending
+    ending: Shutdown
     cluster: ClusterLabel | None = None
 
 
