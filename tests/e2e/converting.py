@@ -16,7 +16,7 @@ from fairlead.contracts.environments.install.definitions import definitions, mat
 from fairlead.contracts.environments.kinds import GROUP, MANAGER, MATERIALIZES
 from fairlead.engine.certificates.authority import AuthorityFiles, FromAuthority, Publication
 from fairlead.engine.conversion.health import healthy
-from fairlead.engine.conversion.webhook import LARGEST_REVIEW, Conversion
+from fairlead.engine.conversion.webhook import LARGEST_REVIEW, ConversionHandler
 from fairlead.engine.decide.registration import DEFINITIONS, ConversionWebhook, Tree, name_of
 from fairlead.engine.kinds.registration import Registration
 from fairlead.engine.metrics import Metrics
@@ -76,7 +76,7 @@ class Stage:
     async def serve(self) -> None:
         """Until the end of the scenario; certificates are exchanged meanwhile."""
         credentials = await self.certificates.start()
-        conversion = Conversion(RULES, self.log.logger(), heard=self._heard)
+        conversion = ConversionHandler(RULES, self.log.logger(), heard=self._heard)
         self.health = healthy(credentials, self.publication, RULES)
         routes: Routes = {"/convert": _closing(conversion), "/healthz": self.health}
         self.site.start(self.certificates.run())

@@ -20,7 +20,7 @@ from fairlead.engine.certificates.authority import AuthorityFiles, FromAuthority
 from fairlead.engine.certificates.secured import Secured
 from fairlead.engine.certificates.served import Credentials
 from fairlead.engine.conversion.health import alive, healthy
-from fairlead.engine.conversion.webhook import LARGEST_REVIEW, MOST_HELD, Conversion, Elsewhere, Reviewed
+from fairlead.engine.conversion.webhook import LARGEST_REVIEW, MOST_HELD, AnsweredReview, ConversionHandler, Elsewhere
 from fairlead.engine.conversion.worker import Worker
 from fairlead.engine.decide.registration import ConversionWebhook
 from fairlead.engine.kinds.registration import Registration
@@ -95,9 +95,9 @@ class Converting:
         finally:
             await worker.close()
 
-    def _conversion(self, elsewhere: Elsewhere | None) -> Conversion:
+    def _conversion(self, elsewhere: Elsewhere | None) -> ConversionHandler:
         """The webhook; without `elsewhere` large reviews are converted where they come in."""
-        return Conversion(RULES, self._log, elsewhere, self._converted)
+        return ConversionHandler(RULES, self._log, elsewhere, self._converted)
 
-    def _converted(self, reviewed: Reviewed) -> None:
+    def _converted(self, reviewed: AnsweredReview) -> None:
         self._metrics.conversions.labels("success" if reviewed.succeeded else "failure").inc()
