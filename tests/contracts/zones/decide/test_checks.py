@@ -10,7 +10,7 @@ from hypothesis import strategies as some
 
 from fairlead.contracts.zones.configuration_kinds import ConfigurationMeta
 from fairlead.contracts.zones.decide.configurations import Invalid
-from fairlead.contracts.zones.decide.healthchecks.healthcheck_spec import Check, Then, filled, read
+from fairlead.contracts.zones.decide.healthchecks.healthcheck_spec import QueryCheck, Then, filled, read
 
 META = ConfigurationMeta(name="errors", uid="uid", resource_version="1", namespace="test", generation=4)
 QUERY = "sum(rate(errors{${targetMatchers}}[${range}]))"
@@ -32,7 +32,7 @@ def test_defaults_are_those_of_the_contract() -> None:
 
     assert (found.name, found.namespace, found.uid, found.generation) == ("errors", "test", "uid", 4)
     assert (found.url, found.labels) == ("http://prometheus:9090", {"app": "x"})
-    assert found.checks == (Check("errors", QUERY, SUCCESS, "5m", "10m", 10.0, 3, Then.PAUSE, Then.PAUSE),)
+    assert found.checks == (QueryCheck("errors", QUERY, SUCCESS, "5m", "10m", 10.0, 3, Then.PAUSE, Then.PAUSE),)
 
 
 def test_what_is_given_counts() -> None:
@@ -47,7 +47,7 @@ def test_what_is_given_counts() -> None:
 
     (check,) = read(META, a_spec(given)).checks
 
-    assert check == Check("errors", QUERY, SUCCESS, "1m30s", "1h", 0.5, 0, Then.WARN, Then.DISABLED)
+    assert check == QueryCheck("errors", QUERY, SUCCESS, "1m30s", "1h", 0.5, 0, Then.WARN, Then.DISABLED)
 
 
 def test_a_disabled_check_is_left_out_but_must_be_valid() -> None:

@@ -15,7 +15,7 @@ import msgspec
 from msgspec import Struct, structs
 
 from fairlead.contracts.zones.decide.groups import Group, Zone
-from fairlead.contracts.zones.decide.healthchecks.healthcheck_spec import Check, HealthCheck, Then
+from fairlead.contracts.zones.decide.healthchecks.healthcheck_spec import HealthCheck, QueryCheck, Then
 from fairlead.contracts.zones.decide.healthchecks.queries import judgement, matchers, measurement
 from fairlead.contracts.zones.decide.rollout.readiness import appeared_at
 from fairlead.contracts.zones.kinds import HEALTH_CHECK, HEALTH_CHECK_STARTED
@@ -116,7 +116,7 @@ def has_appeared(zone: Zone, start: datetime) -> bool:
 
 
 def _measurements(
-    check: Check, of: HealthCheck, zone: Zone, group: Group, window: datetime
+    check: QueryCheck, of: HealthCheck, zone: Zone, group: Group, window: datetime
 ) -> tuple[Ask | None, Ask | None]:
     """Over updated pods now, and over outdated ones at the start; None for what is not to be had or not wanted."""
     targets = matchers(group.seen.namespace, rolled_before(zone, group), updated)
@@ -149,7 +149,7 @@ def _read(ask: Ask | None, answers: Answers) -> Measured | None:
 
 
 def _judgement(
-    check: Check, of: HealthCheck, current: Measured | None, baseline: Measured | None, window: datetime
+    check: QueryCheck, of: HealthCheck, current: Measured | None, baseline: Measured | None, window: datetime
 ) -> Ask | None:
     """None unless the numbers that it needs are there."""
     if not isinstance(current, Number):
@@ -160,7 +160,7 @@ def _judgement(
 
 
 def _finding(
-    check: Check, current: Measured | None, baseline: Measured | None, final: Ask | None, answers: Answers
+    check: QueryCheck, current: Measured | None, baseline: Measured | None, final: Ask | None, answers: Answers
 ) -> Finding:
     needed = (current, baseline) if check.compares else (current,)
     last = None if final is None else _read(final, answers)

@@ -35,7 +35,7 @@ class Then(Enum):
     DISABLED = "Disabled"
 
 
-class Check(Struct, frozen=True):
+class QueryCheck(Struct, frozen=True):
     """One question to Prometheus about pods, and one about what it answered."""
 
     name: str
@@ -66,7 +66,7 @@ class HealthCheck(Struct, frozen=True):
     """What a StatefulSet must have to refer to it."""
     url: str
     """Of Prometheus, without a slash at its end."""
-    checks: tuple[Check, ...]
+    checks: tuple[QueryCheck, ...]
     """Those that are not disabled."""
 
     def matches(self, labels: Mapping[str, str]) -> bool:
@@ -132,7 +132,7 @@ def _url(text: str) -> str:
         raise Invalid(f"spec.prometheusURL: {error}") from None
 
 
-def _check(given: _Check, field: str) -> Check:
+def _check(given: _Check, field: str) -> QueryCheck:
     if not given.name:
         raise Invalid(f"{field}.name: is required")
     _template(given.query, f"{field}.query", needs=TARGETS, knows=(TARGETS, RANGE))
@@ -144,7 +144,7 @@ def _check(given: _Check, field: str) -> Check:
         raise Invalid(f"{field}.queryTimeout: must be at most 5m, not {given.query_timeout}")
     if not 0 <= given.query_retries <= MOST_RETRIES:
         raise Invalid(f"{field}.queryRetries: must be from 0 to {MOST_RETRIES}, not {given.query_retries}")
-    return Check(
+    return QueryCheck(
         given.name,
         given.query,
         given.success_query,
