@@ -12,7 +12,7 @@ from msgspec import Struct
 
 from fairlead.contracts.apiversions.decide.carry_differences import differences
 from fairlead.contracts.apiversions.decide.carry_entries import Entry, Path, readable, written
-from fairlead.contracts.apiversions.decide.convert import KindConversion, Refused, Version, convert
+from fairlead.contracts.apiversions.decide.convert import ConversionRefused, KindConversion, Version, convert
 from fairlead.contracts.apiversions.decide.pointers import RESERVED, STAR
 from fairlead.contracts.apiversions.decide.trees import Absent, Tree
 from fairlead.contracts.apiversions.self_test import chance_of, made_up
@@ -56,7 +56,7 @@ def _way(kind: KindConversion, source: Version, target: Version, tries: int) -> 
         tree = made_up(kind, source, chance)
         try:
             made = convert(tree, target.name, kind).tree
-        except Refused:
+        except ConversionRefused:
             continue
         entries = _entries(made, source.name)
         sizes.append(sum(len(each.name) + len(written(each)) for each in entries))

@@ -8,7 +8,7 @@ from random import Random
 from time import monotonic
 
 from fairlead.contracts.apiversions.decide.carry_differences import differences
-from fairlead.contracts.apiversions.decide.convert import KindConversion, Refused, Version, convert
+from fairlead.contracts.apiversions.decide.convert import ConversionRefused, KindConversion, Version, convert
 from fairlead.contracts.apiversions.decide.mistyped import mistyped, typed_part
 from fairlead.contracts.apiversions.decide.pointers import RESERVED
 from fairlead.contracts.apiversions.decide.round_trip import raised
@@ -95,7 +95,7 @@ def _tried(kind: KindConversion, first: Version, other: Version, counts: Iterato
         tree = made_up(kind, first, chance)
         try:
             back = convert(convert(copied(tree), other.name, kind).tree, first.name, kind).tree
-        except Refused as error:
+        except ConversionRefused as error:
             refused = str(error)  # what is made up may be larger than any object: the rules are not to blame
         except Exception as error:  # noqa: BLE001  (rules in Python may raise anything)
             yield raised(error)

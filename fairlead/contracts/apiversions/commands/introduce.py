@@ -7,7 +7,7 @@ import argparse
 from fairlead.contracts.apiversions.commands import version_step
 from fairlead.contracts.apiversions.converters import converters_of, kind_by, rules_for
 from fairlead.contracts.apiversions.decide.crd_versions import name_of, versions_of
-from fairlead.contracts.apiversions.decide.lifecycle import Refused, Step, introduced
+from fairlead.contracts.apiversions.decide.lifecycle import LifecycleRefused, LifecycleStep, introduced
 from fairlead.contracts.apiversions.decide.preflight.definitions import compared
 from fairlead.contracts.apiversions.decide.rule_sets import RulesRejected
 from fairlead.contracts.apiversions.decide.trees import Tree
@@ -26,7 +26,7 @@ def _add_arguments(parser: argparse.ArgumentParser) -> None:
 async def _run(called: Invocation) -> int:
     given = called.arguments
 
-    async def decide(live: Tree) -> Step | Refused:
+    async def decide(live: Tree) -> LifecycleStep | LifecycleRefused:
         new = _text_of(given.file, name_of(live))
         rules = await rules_for(called.client, live, given.rules)
         would = _with_new(live, new)

@@ -36,7 +36,7 @@ TOO_LARGE = "that an object may carry"
 """How a refusal ends that is about the size of what is carried."""
 
 
-class Refused(Exception):
+class ConversionRefused(Exception):
     """The object cannot be converted; the text says why and holds no field value."""
 
 
@@ -105,7 +105,7 @@ class Converted(Struct, frozen=True):
 
 
 def convert(tree: Tree, wanted: str, kind: KindConversion) -> Converted:
-    """The object in this version; raises Refused.
+    """The object in this version; raises ConversionRefused.
 
     What it is given stays as it is, and is part of the answer wherever nothing differs.
     """
@@ -198,7 +198,7 @@ def _carried(annotations: Mapping[str, str], version: str) -> dict[str, Entry]:
     try:
         found = read(annotations)
     except TooMuchCarried:
-        raise Refused(f"its annotations carry more than the {MOST_UNPACKED} bytes {TOO_LARGE}") from None
+        raise ConversionRefused(f"its annotations carry more than the {MOST_UNPACKED} bytes {TOO_LARGE}") from None
     return {key: entry for key, entry in found.items() if entry.version == version}
 
 
@@ -216,7 +216,7 @@ def _check_size(annotations: Mapping[str, Any]) -> None:
     size = sum(len(str(key).encode()) + len(str(value).encode()) for key, value in annotations.items())
     if size > MOST_ANNOTATIONS:
         over = size - MOST_ANNOTATIONS
-        raise Refused(f"its annotations would be {over} bytes over the {MOST_ANNOTATIONS} bytes {TOO_LARGE}")
+        raise ConversionRefused(f"its annotations would be {over} bytes over the {MOST_ANNOTATIONS} bytes {TOO_LARGE}")
 
 
 def steps_way(steps: tuple[Callable[[Tree], None], ...], opened: Callable[[Tree], Tree]) -> Way:

@@ -11,7 +11,7 @@ import msgspec
 from msgspec import Struct
 
 from fairlead.contracts.apiversions.decide.carry_differences import differences
-from fairlead.contracts.apiversions.decide.convert import KindConversion, Refused, Version, convert
+from fairlead.contracts.apiversions.decide.convert import ConversionRefused, KindConversion, Version, convert
 from fairlead.contracts.apiversions.decide.pointers import RESERVED
 from fairlead.contracts.apiversions.decide.shapes import PLAIN
 from fairlead.contracts.apiversions.decide.trees import Absent, Tree, copied, same
@@ -60,7 +60,7 @@ def failures(tree: Tree, kind: KindConversion) -> Iterator[Failure]:
             if first not in seen:
                 seen[first] = convert(copied(tree), first, kind).tree
             back = convert(convert(copied(seen[first]), other, kind).tree, first, kind).tree
-        except Refused as error:
+        except ConversionRefused as error:
             yield Failure(first, other, what, str(error))
         except Exception as error:  # noqa: BLE001  (rules in Python may raise anything)
             yield Failure(first, other, what, raised(error))

@@ -11,7 +11,7 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from fairlead.contracts.apiversions.decide.carry_entries import readable
-from fairlead.contracts.apiversions.decide.convert import KindConversion, Refused, convert
+from fairlead.contracts.apiversions.decide.convert import ConversionRefused, KindConversion, convert
 from fairlead.contracts.apiversions.decide.trees import Absent, Tree, copied
 from fairlead.contracts.apiversions.kinds import CARRY_PREFIX
 from fairlead.contracts.apiversions.manifests import braces, kustomize, positions
@@ -149,7 +149,7 @@ def _converted(tree: Tree, version: str, kind: KindConversion, hidden: Hidden, w
         raise _Unconverted(f"it has {directive}, which says how to merge and is no field: rewrite it by hand")
     try:
         new = convert(copied(tree), wish.version, kind).tree
-    except Refused as error:
+    except ConversionRefused as error:
         raise _Unconverted(str(error)) from None
     lost = braces.stand_ins(_texts(tree)) - braces.stand_ins(_texts(new if wish.drops_carried else _uncarried(new)))
     if lost:

@@ -12,7 +12,7 @@ from typing import Any
 
 import msgspec
 
-from fairlead.contracts.apiversions.decide.convert import KindConversion, Refused, convert
+from fairlead.contracts.apiversions.decide.convert import ConversionRefused, KindConversion, convert
 from fairlead.contracts.apiversions.decide.offline import object_parts
 from fairlead.contracts.apiversions.decide.offline.backup_format import path_of
 from fairlead.contracts.apiversions.decide.offline.scene import Scene
@@ -158,7 +158,7 @@ def in_version(tree: Tree, version: str, kind: KindConversion, without: str = ""
     raises Unfit where something would be lost."""
     try:
         found = convert(tree, version, kind).tree
-    except Refused as error:
+    except ConversionRefused as error:
         raise Unfit(f"it cannot be converted: {error}") from None
     if without:
         found = object_parts.without_carried(found, without)

@@ -12,7 +12,7 @@ from msgspec import Struct, structs
 
 from fairlead.contracts.apiversions.decide.broken_rules import broken
 from fairlead.contracts.apiversions.decide.carry_differences import differences
-from fairlead.contracts.apiversions.decide.convert import KindConversion, Refused, Version, convert
+from fairlead.contracts.apiversions.decide.convert import ConversionRefused, KindConversion, Version, convert
 from fairlead.contracts.apiversions.decide.pointers import RESERVED, STAR, Place
 from fairlead.contracts.apiversions.decide.preflight.definitions import Check
 from fairlead.contracts.apiversions.decide.preflight.findings import SHOWN_OBJECTS, Finding, Severity
@@ -146,7 +146,7 @@ def _converted_hits(tree: Tree, kind: KindConversion, own: Version, other: Versi
     try:
         there = convert(tree, other.name, kind).tree
         back = convert(there, own.name, kind).tree
-    except Refused:
+    except ConversionRefused:
         text = f"what {other.name} cannot hold is more than the {MOST_ANNOTATIONS} bytes that annotations take"
         yield Hit("CarryTooLarge", "block", other.name, "", text)
         return
