@@ -7,7 +7,7 @@ from msgspec import Struct
 
 from fairlead.contracts.apiversions.backup_directory import Backup, DirectoryRecords
 from fairlead.contracts.apiversions.decide.offline import upgrade_steps
-from fairlead.contracts.apiversions.decide.offline.upgrade_journal import Phase, UpgradeJournal, UpgradeWorld
+from fairlead.contracts.apiversions.decide.offline.upgrade_journal import UpgradeJournal, UpgradePhase, UpgradeWorld
 from fairlead.contracts.apiversions.kinds import MANAGED_BY
 from fairlead.contracts.apiversions.upgrade_plans import UpgradePlan
 from fairlead.contracts.apiversions.upgrade_records import JOURNAL, UpgradeRecords
@@ -20,9 +20,9 @@ from fairlead.engine.progress import Tally
 from fairlead.engine.run_lease import identity
 from kubeloop.records import Records
 
-WALKS = frozenset({Phase.CONVERTING, Phase.CONVERTED, Phase.OWNED, Phase.RESTORING})
+WALKS = frozenset({UpgradePhase.CONVERTING, UpgradePhase.CONVERTED, UpgradePhase.OWNED, UpgradePhase.RESTORING})
 WRITES = frozenset({Does.CONVERT_OBJECT, Does.RESTORE_OBJECT})
-NOT_UNDONE = frozenset({Phase.STARTED, Phase.DONE})
+NOT_UNDONE = frozenset({UpgradePhase.STARTED, UpgradePhase.DONE})
 
 
 class Upgrade(Struct, frozen=True, kw_only=True):

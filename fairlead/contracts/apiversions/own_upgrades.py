@@ -18,7 +18,7 @@ from fairlead import __version__
 from fairlead.contracts.apiversions.backing_up import Backer
 from fairlead.contracts.apiversions.backup_directory import Backup, DirectoryRecords, opened
 from fairlead.contracts.apiversions.decide.offline.backup_format import BadBackup
-from fairlead.contracts.apiversions.decide.offline.upgrade_journal import FINAL, Phase, UpgradeJournal
+from fairlead.contracts.apiversions.decide.offline.upgrade_journal import FINAL, UpgradeJournal, UpgradePhase
 from fairlead.contracts.apiversions.decide.rule_sets import KIND, RuleSet, RulesRejected, read_rules
 from fairlead.contracts.apiversions.decide.trees import Tree
 from fairlead.contracts.apiversions.dependents import search
@@ -147,7 +147,7 @@ class OwnUpgrades:
         )
         self._tell(live, "OfflineUpgradeStarted", f"objects go from {plan.old} to {plan.new}; backup in {backup.place}")
         journal = await carried_on(upgrade, terms)
-        if journal.phase is Phase.DONE:
+        if journal.phase is UpgradePhase.DONE:
             context.log.info("offline upgrade", crd=plan.crd, reason="OfflineUpgradeSucceeded", text=plan.new)
         else:
             named = "; ".join(f"{each.object}: {each.cause}" for each in journal.failures[:3])

@@ -24,7 +24,7 @@ from fairlead.contracts.apiversions.decide.crd_versions import (
 )
 from fairlead.contracts.apiversions.decide.field_translation import translated
 from fairlead.contracts.apiversions.decide.pruned_leaves import schemas_of
-from fairlead.contracts.apiversions.decide.reference_fix import FixFailure, FixJournal, FixView, Phase, step_of
+from fairlead.contracts.apiversions.decide.reference_fix import FixFailure, FixJournal, FixPhase, FixView, step_of
 from fairlead.contracts.apiversions.decide.rule_sets import RulesRejected
 from fairlead.contracts.apiversions.decide.trees import Tree
 from fairlead.contracts.apiversions.dependents import search
@@ -148,9 +148,9 @@ def _told(journal: FixJournal, definition: Tree, hub: str, called: Invocation) -
         message=journal.problem,
     )
     show(result, called.arguments.output, "\n".join(_text(result, dry_run=called.arguments.dry_run)))
-    if journal.phase is Phase.DONE:
+    if journal.phase is FixPhase.DONE:
         return codes.DONE
-    return codes.OBJECTS_FAILED if journal.phase is Phase.INCOMPLETE else codes.ERROR
+    return codes.OBJECTS_FAILED if journal.phase is FixPhase.INCOMPLETE else codes.ERROR
 
 
 def _text(result: Fixed, *, dry_run: bool) -> list[str]:

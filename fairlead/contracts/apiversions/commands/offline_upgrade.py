@@ -19,7 +19,12 @@ from fairlead.contracts.apiversions.commands.upgrade_texts import outcome_of, pl
 from fairlead.contracts.apiversions.decide.offline import rehearsing
 from fairlead.contracts.apiversions.decide.offline.backup_format import BadBackup
 from fairlead.contracts.apiversions.decide.offline.rehearsing import RehearsalJournal, RehearsalWorld
-from fairlead.contracts.apiversions.decide.offline.upgrade_journal import FINAL, End, Phase, UpgradeJournal
+from fairlead.contracts.apiversions.decide.offline.upgrade_journal import (
+    FINAL,
+    UpgradeEnd,
+    UpgradeJournal,
+    UpgradePhase,
+)
 from fairlead.contracts.apiversions.decide.trees import Tree
 from fairlead.contracts.apiversions.dependents import search
 from fairlead.contracts.apiversions.offline_upgrade import Upgrade, carried_on
@@ -48,7 +53,7 @@ from kubeloop.objects.core import LEASES
 from kubeloop.objects.meta import Ref
 from kubeloop.records import MemoryRecords
 
-UNDER_WAY = frozenset(Phase) - FINAL - {Phase.BACKED_UP}
+UNDER_WAY = frozenset(UpgradePhase) - FINAL - {UpgradePhase.BACKED_UP}
 
 
 def _add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -217,7 +222,11 @@ class _Begun:
         complain(
             f"{journal.problem}; put it right and go on with --resume --backup {backup.place}, or undo with --rollback"
         )
-        return {End.FAILED: codes.OBJECTS_FAILED, End.LOST: codes.RESUMABLE, End.STUCK: codes.ERROR}[journal.end]
+        return {
+            UpgradeEnd.FAILED: codes.OBJECTS_FAILED,
+            UpgradeEnd.LOST: codes.RESUMABLE,
+            UpgradeEnd.STUCK: codes.ERROR,
+        }[journal.end]
 
     async def _rehearsed(self, plan: UpgradePlan) -> RehearsalJournal:
         """Every object converted here, before anything is written."""

@@ -17,7 +17,7 @@ from fairlead.contracts.apiversions.decide.convert import KindConversion
 from fairlead.contracts.apiversions.decide.offline import object_parts
 from fairlead.contracts.apiversions.decide.offline.converting import in_version
 from fairlead.contracts.apiversions.decide.offline.object_parts import Parts
-from fairlead.contracts.apiversions.decide.offline.upgrade_journal import MANAGER, MOST_NAMED, Named
+from fairlead.contracts.apiversions.decide.offline.upgrade_journal import MANAGER, MOST_NAMED, UpgradeFailure
 from fairlead.contracts.apiversions.decide.offline.walks import Interrupted, Unfit, told, walked
 from fairlead.contracts.apiversions.decide.trees import Tree
 from fairlead.core.act import Does, Replace
@@ -46,7 +46,7 @@ class RehearsalJournal(Struct, frozen=True):
     failed: int = 0
     carrying: int = 0
     """Objects that hold something which the new version cannot."""
-    failures: tuple[Named, ...] = ()
+    failures: tuple[UpgradeFailure, ...] = ()
     problem: str = ""
     is_over: bool = False
 
@@ -77,7 +77,7 @@ def step(seen: Snapshot, now: datetime) -> StepResult[RehearsalJournal] | Need:
     if isinstance(ends, Need):
         return ends
     failures = tuple(
-        Named(object_parts.name_of(item), str(end))
+        UpgradeFailure(object_parts.name_of(item), str(end))
         for item, end in zip(items, ends, strict=True)
         if isinstance(end, Unfit)
     )

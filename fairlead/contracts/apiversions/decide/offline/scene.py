@@ -13,13 +13,13 @@ from fairlead.contracts.apiversions.decide.offline import object_parts
 from fairlead.contracts.apiversions.decide.offline.upgrade_journal import (
     MOST_NAMED,
     MOST_PASSES,
-    Counts,
-    End,
-    Named,
     Outcome,
-    Phase,
     Snapshot,
+    UpgradeCounts,
+    UpgradeEnd,
+    UpgradeFailure,
     UpgradeJournal,
+    UpgradePhase,
     UpgradeWorld,
     entering,
     moving,
@@ -67,7 +67,7 @@ class Scene(Struct):
     def wait(self, rule: str, journal: UpgradeJournal | None = None, after: timedelta = SOON) -> Outcome:
         return StepResult(journal or self.journal, Decision(rule, Hold(Reason.MIGRATING, self.now + after)))
 
-    def enter(self, phase: Phase) -> Outcome:
+    def enter(self, phase: UpgradePhase) -> Outcome:
         return entering(self.journal, phase, self.now)
 
     def record(self, key: str) -> tuple[Any, str]:
@@ -140,7 +140,7 @@ class Scene(Struct):
         another walk where some are to be looked at again, and `then` where none is."""
         page = self.page(resource, self.journal.cursor)
         if page is None:
-            return moving(structs.replace(self.journal, cursor="", counts=Counts()), "begin_again", self.now)
+            return moving(structs.replace(self.journal, cursor="", counts=UpgradeCounts()), "begin_again", self.now)
         ends = walked([_bound(walk, each) for each in page.items])
         if isinstance(ends, Need):
             return ends
@@ -149,24 +149,26 @@ class Scene(Struct):
             return moving(after, rule, self.now)
         if after.counts.failed:
             failed = after.counts.failed
-            return stopped(after, f"{counted(failed, 'object')} cannot be done, as named above", End.FAILED)
+            return stopped(after, f"{counted(failed, 'object')} cannot be done, as named above", UpgradeEnd.FAILED)
         if after.counts.again:
             if after.passes + 1 >= MOST_PASSES:
                 many = after.counts.again
                 return stopped(
                     after,
                     f"{counted(many, 'object is', 'objects are')} written by others faster than by this run",
-                    End.FAILED,
+                    UpgradeEnd.FAILED,
                 )
-            again = structs.replace(after, passes=after.passes + 1, counts=Counts())
+            again = structs.replace(after, passes=after.passes + 1, counts=UpgradeCounts())
             return self.wait("walk_again", again)
         return then(Scene(self.seen, self.now, after))
 
     def _counted(self, page: Page, ends: Iterable[str | Unfit]) -> UpgradeJournal:
         named = list(zip(page.items, ends, strict=True))
-        failures = tuple(Named(object_parts.name_of(item), str(end)) for item, end in named if isinstance(end, Unfit))
+        failures = tuple(
+            UpgradeFailure(object_parts.name_of(item), str(end)) for item, end in named if isinstance(end, Unfit)
+        )
         words = [end for _, end in named if isinstance(end, str)]
-        counts = Counts(words.count("done"), words.count("again"), words.count("left"), len(failures))
+        counts = UpgradeCounts(words.count("done"), words.count("again"), words.count("left"), len(failures))
         return structs.replace(
             self.journal,
             cursor=page.token,
