@@ -11,7 +11,7 @@ from collections.abc import Iterable, Sequence
 from msgspec import Struct
 
 from fairlead.contracts.apiversions.decide.carry_differences import differences
-from fairlead.contracts.apiversions.decide.carry_entries import Entry, Path, readable, written
+from fairlead.contracts.apiversions.decide.carry_entries import CarryEntry, Path, readable, written
 from fairlead.contracts.apiversions.decide.convert import ConversionRefused, KindConversion, Version, convert
 from fairlead.contracts.apiversions.decide.pointers import RESERVED, STAR
 from fairlead.contracts.apiversions.decide.trees import Absent, Tree
@@ -83,12 +83,12 @@ def _body(tree: Tree) -> Tree:
     return {key: value for key, value in tree.items() if key not in RESERVED}
 
 
-def _entries(tree: Tree, version: str) -> list[Entry]:
+def _entries(tree: Tree, version: str) -> list[CarryEntry]:
     found = readable(tree["metadata"].get("annotations") or {})
     return [each for each in found.values() if each.version == version]
 
 
-def _places(entries: Sequence[Entry], schema: Node) -> set[str]:
+def _places(entries: Sequence[CarryEntry], schema: Node) -> set[str]:
     return {_place(each.path, schema) for each in entries if not each.is_order}
 
 

@@ -15,7 +15,7 @@ from msgspec import Struct
 
 from fairlead.contracts.apiversions.decide import pointers
 from fairlead.contracts.apiversions.decide.carry_differences import differences
-from fairlead.contracts.apiversions.decide.carry_entries import MOST_UNPACKED, Entry, TooMuchCarried, read, written
+from fairlead.contracts.apiversions.decide.carry_entries import MOST_UNPACKED, CarryEntry, TooMuchCarried, read, written
 from fairlead.contracts.apiversions.decide.carry_laying import laid
 from fairlead.contracts.apiversions.decide.completeness import is_complete
 from fairlead.contracts.apiversions.decide.pointers import RESERVED, Pointer
@@ -193,7 +193,7 @@ def _gone(body: Tree, annotations: dict[str, str], leg: Leg) -> tuple[Tree, dict
     return made, annotations, stale
 
 
-def _carried(annotations: Mapping[str, str], version: str) -> dict[str, Entry]:
+def _carried(annotations: Mapping[str, str], version: str) -> dict[str, CarryEntry]:
     """Those of this version; what cannot be read stays where it is."""
     try:
         found = read(annotations)

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from fairlead.contracts.apiversions.decide.carry_entries import MOST_UNPACKED, Entry, Path, readable, written
+from fairlead.contracts.apiversions.decide.carry_entries import MOST_UNPACKED, CarryEntry, Path, readable, written
 from fairlead.contracts.apiversions.decide.convert import ConversionRefused
 from fairlead.contracts.apiversions.kinds import MOST_ANNOTATIONS
 from tests.contracts.apiversions.decide.widgets import TEXT, listed, made_of, to, two_versions, widget
@@ -23,7 +23,7 @@ from tests.contracts.apiversions.decide.widgets import TEXT, listed, made_of, to
     ],
 )
 def test_an_entry_outside_of_the_body_is_kept_and_changes_nothing(path: Path, value: Any) -> None:
-    entry = Entry("v1", path, value)
+    entry = CarryEntry("v1", path, value)
     annotations = {entry.name: written(entry)}
 
     converted = to("v1", widget("v2", annotations, spec={"replicas": 3}))
@@ -33,7 +33,7 @@ def test_an_entry_outside_of_the_body_is_kept_and_changes_nothing(path: Path, va
 
 def packed(size: int, place: str) -> dict[str, str]:
     """A leaf that takes few bytes where it is carried, and many when it is unpacked."""
-    entry = Entry("v1", ("spec", place), "x" * size)
+    entry = CarryEntry("v1", ("spec", place), "x" * size)
     return {entry.name: written(entry)}
 
 
