@@ -28,7 +28,7 @@ SHOWN_FIELDS = 6
 """Of those that are carried, in one line."""
 
 
-class Converted(Struct, frozen=True):
+class ConvertedFile(Struct, frozen=True):
     path: Path | None
     """None: standard input."""
     before: str
@@ -127,7 +127,7 @@ def _text(path: Path | None) -> str:
 
 def _converted(
     path: Path | None, text: str, kinds: dict[tuple[str, str], KindConversion], given: argparse.Namespace
-) -> Converted:
+) -> ConvertedFile:
     def beside(name: str) -> list[object]:
         try:
             other = Path(name) if path is None else path.parent / name
@@ -137,13 +137,13 @@ def _converted(
 
     wish = Wish(kinds=kinds, version=given.to, drops_carried=given.drop_carried, beside=beside)
     try:
-        return Converted(path, text, converted(text, str(path or "standard input"), wish))
+        return ConvertedFile(path, text, converted(text, str(path or "standard input"), wish))
     except UnreadableFile as error:
         problem = Found(line=1, what="", old="", new="", problem=str(error))
-        return Converted(path, text, Outcome(text, (problem,)))
+        return ConvertedFile(path, text, Outcome(text, (problem,)))
 
 
-def _tell(files: list[Converted], given: argparse.Namespace) -> None:
+def _tell(files: list[ConvertedFile], given: argparse.Namespace) -> None:
     """File, line, object, old and new version, before anything is written."""
     rows = [(each, found) for each in files for found in each.outcome.found]
     for each, found in rows:
@@ -163,7 +163,7 @@ def _tell(files: list[Converted], given: argparse.Namespace) -> None:
         print(f"nothing to convert to {given.to} in {counted(len(files), 'file')}", file=sys.stderr)
 
 
-def _write(files: list[Converted], given: argparse.Namespace) -> None:
+def _write(files: list[ConvertedFile], given: argparse.Namespace) -> None:
     if not given.in_place:
         texts = [each.outcome.text for each in files if not each.outcome.problems]
         for index, text in enumerate(texts):

@@ -97,14 +97,14 @@ class Leg(Struct, frozen=True, eq=False, kw_only=True, dict=True):
         return second_pruner(self.source.schema, self.target.schema)
 
 
-class Converted(Struct, frozen=True):
+class ConvertedObject(Struct, frozen=True):
     tree: Tree
     discarded: int = 0
     """Carried leaves that count for nothing any more, because somebody changed what they were derived from."""
     carried_bytes: int = 0
 
 
-def convert(tree: Tree, wanted: str, kind: KindConversion) -> Converted:
+def convert(tree: Tree, wanted: str, kind: KindConversion) -> ConvertedObject:
     """The object in this version; raises ConversionRefused.
 
     What it is given stays as it is, and is part of the answer wherever nothing differs.
@@ -126,7 +126,7 @@ def convert(tree: Tree, wanted: str, kind: KindConversion) -> Converted:
             del metadata["annotations"]
     carried = sum(len(key) + len(value) for key, value in annotations.items() if key.startswith(CARRY_PREFIX))
     head = {"apiVersion": f"{kind.group}/{wanted}", "kind": tree["kind"], "metadata": metadata}
-    return Converted({**head, **body}, discarded, carried)
+    return ConvertedObject({**head, **body}, discarded, carried)
 
 
 def _legs(name: str, wanted: str, kind: KindConversion) -> tuple[Leg, ...]:
