@@ -44,7 +44,7 @@ DEFINER = "fairlead"
 """Manager of the fields of definitions, as of those that are registered."""
 
 
-class Page(Struct, frozen=True):
+class ObjectPage(Struct, frozen=True):
     items: list[Tree]
     token: str
 
@@ -120,7 +120,7 @@ class Scene(Struct):
         served = msgspec.json.decode(found, type=list[ServedVersion])
         return set(versions) <= {each.resource.version for each in served}
 
-    def page(self, resource: Resource, cursor: str) -> Page | None:
+    def page(self, resource: Resource, cursor: str) -> ObjectPage | None:
         """The next page, whole objects; None where the cursor serves no longer."""
         listing = Listing(resource, "", limit=self.world.page, cursor=cursor)
         match self.told(Ask(listing, timeout=PAGE_SECONDS)):
@@ -131,7 +131,7 @@ class Scene(Struct):
             case Good(body):
                 found = msgspec.json.decode(body)
         items = [{"apiVersion": resource.api_version, "kind": resource.kind, **each} for each in found["items"]]
-        return Page(items, found["metadata"].get("continue") or "")
+        return ObjectPage(items, found["metadata"].get("continue") or "")
 
     def walk(
         self, resource: Resource, walk: Callable[[Tree], str], rule: str, then: Callable[[Scene], Outcome]
@@ -162,7 +162,7 @@ class Scene(Struct):
             return self.wait("walk_again", again)
         return then(Scene(self.seen, self.now, after))
 
-    def _counted(self, page: Page, ends: Iterable[str | Unfit]) -> UpgradeJournal:
+    def _counted(self, page: ObjectPage, ends: Iterable[str | Unfit]) -> UpgradeJournal:
         named = list(zip(page.items, ends, strict=True))
         failures = tuple(
             UpgradeFailure(object_parts.name_of(item), str(end)) for item, end in named if isinstance(end, Unfit)
