@@ -8,7 +8,7 @@ from typing import Any
 import msgspec
 from msgspec import Struct
 
-from fairlead.contracts.apiversions.decide.payload import Payload, Verdict, judged
+from fairlead.contracts.apiversions.decide.payload import Payload, PayloadVerdict, judged
 from fairlead.contracts.apiversions.decide.payload_actions import condition, normalizing, note, noted_payload
 from fairlead.core.act import AnyWrite, Create, Does, EventNote, Patch, PatchKind
 from fairlead.core.ask import Answers
@@ -60,7 +60,7 @@ def decide(seen: Seen, now: datetime) -> Decision:
     about = note(payload, _ref(seen.widget), WIDGETS.version, meta.generation)
     tell = () if about is None else (about,)
     reports = _status(seen, payload, now)
-    if payload.verdict is Verdict.AMBIGUOUS or payload.tree is None:
+    if payload.verdict is PayloadVerdict.AMBIGUOUS or payload.tree is None:
         return Decision("ambiguous", Hold(Reason.PAYLOAD_AMBIGUOUS), tell, reports=reports)
     rewritten = normalizing(seen.widget.tree, payload, KIND, REGISTERED) if seen.settings.normalizes else None
     if rewritten is not None:

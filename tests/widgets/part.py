@@ -7,7 +7,7 @@ from typing import Any, cast
 
 from msgspec import structs
 
-from fairlead.contracts.apiversions.decide.payload import Verdict, judged
+from fairlead.contracts.apiversions.decide.payload import PayloadVerdict, judged
 from fairlead.core.act import Does
 from fairlead.core.ask import Answers
 from fairlead.core.decision import Decision
@@ -45,7 +45,7 @@ def part(context: PartContext, settings: Settings) -> Part:
 
     def observe(key: RolloutKey, seen: Seen, _: Decision, __: datetime) -> None:
         verdict = judged(seen.widget.tree, KIND).verdict
-        word = "" if verdict is Verdict.HUB else verdict.value
+        word = "" if verdict is PayloadVerdict.HUB else verdict.value
         context.metrics.mismatched.passed(WIDGETS, *key, word)
 
     def scopes(key: RolloutKey) -> tuple[str, ...]:

@@ -12,7 +12,7 @@ from msgspec import Struct
 
 from fairlead.contracts.apiversions.decide.carry_differences import differences
 from fairlead.contracts.apiversions.decide.carry_entries import CarryEntry, Path, readable, written
-from fairlead.contracts.apiversions.decide.convert import ConversionRefused, KindConversion, Version, convert
+from fairlead.contracts.apiversions.decide.convert import ConversionRefused, KindConversion, KindVersion, convert
 from fairlead.contracts.apiversions.decide.pointers import RESERVED, STAR
 from fairlead.contracts.apiversions.decide.trees import Absent, Tree
 from fairlead.contracts.apiversions.self_test import chance_of, made_up
@@ -47,7 +47,7 @@ def survey(kind: KindConversion, tries: int = TRIES) -> list[Surveyed]:
     return found
 
 
-def _way(kind: KindConversion, source: Version, target: Version, tries: int) -> Surveyed:
+def _way(kind: KindConversion, source: KindVersion, target: KindVersion, tries: int) -> Surveyed:
     chance = chance_of(kind, source, target)
     present: Counter[str] = Counter()
     carried: Counter[str] = Counter()

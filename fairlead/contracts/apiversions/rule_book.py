@@ -21,7 +21,7 @@ from fairlead.contracts.apiversions.decide.rule_sources import Rank, Rejection, 
 from fairlead.contracts.apiversions.decide.trees import Tree
 from fairlead.contracts.apiversions.kinds import KEPT_RULES_LABEL, RULES_LABEL
 from fairlead.contracts.apiversions.rule_data import MAKER, SetData, essence, joined, read
-from fairlead.contracts.apiversions.rule_tests import RuleTests, Verdict
+from fairlead.contracts.apiversions.rule_tests import RuleTests, RuleVerdict
 from fairlead.contracts.apiversions.source_files import RuleMap, in_files, in_maps
 from fairlead.contracts.apiversions.watched_definitions import WatchedDefinitions
 from fairlead.engine.conversion.pool import Pool
@@ -84,7 +84,7 @@ class RuleBook:
         self._changed = asyncio.Event()
         self._at_rest = asyncio.Event()
         """Set while all is known and looked at."""
-        self._verdicts: dict[Key, Verdict] = {}
+        self._verdicts: dict[Key, RuleVerdict] = {}
         self._tried: dict[Key, asyncio.Task[None]] = {}
         self._data: dict[tuple[str, str], tuple[str, RuleSource, tuple[Key, bytes]]] = {}
         """By definition and place of a set: both as data, and the versions that this is of."""

@@ -20,7 +20,7 @@ from fairlead.contracts.apiversions.decide import (
     reference_fix,
 )
 from fairlead.contracts.apiversions.decide.offline import object_parts, stopping
-from fairlead.contracts.apiversions.decide.payload import Payload, Verdict
+from fairlead.contracts.apiversions.decide.payload import Payload, PayloadVerdict
 from fairlead.contracts.apiversions.decide.version_uses import Uses
 from fairlead.contracts.apiversions.rule_tests import RuleTests
 from fairlead.core.rollout_hash import HashChange, HashWays
@@ -199,7 +199,7 @@ def every_payload_is_the_hubs(patch: pytest.MonkeyPatch) -> None:
 
     def judged(tree: Any, kind: Any) -> Payload:
         found = real(tree, kind)
-        return found if found.tree is not None else structs.replace(found, verdict=Verdict.HUB, tree=tree)
+        return found if found.tree is not None else structs.replace(found, verdict=PayloadVerdict.HUB, tree=tree)
 
     patch.setattr(widgets, "judged", judged)
 

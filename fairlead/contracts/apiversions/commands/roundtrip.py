@@ -15,7 +15,7 @@ from fairlead.contracts.apiversions.commands.live_definition import NoDefinition
 from fairlead.contracts.apiversions.commands.options import add_output, add_page_size, whole
 from fairlead.contracts.apiversions.commands.rule_sources import add_sources, kind_with, one_definition, rules_of
 from fairlead.contracts.apiversions.commands.said import complain, show
-from fairlead.contracts.apiversions.decide.convert import KindConversion, Version
+from fairlead.contracts.apiversions.decide.convert import KindConversion, KindVersion
 from fairlead.contracts.apiversions.decide.round_trip import Failure, failures, pairs
 from fairlead.contracts.apiversions.decide.trees import Tree
 from fairlead.contracts.apiversions.junit import Case, junit
@@ -137,7 +137,7 @@ async def _live(called: Invocation, definition: Tree, kind: KindConversion) -> A
 
 
 def _made_up(kind: KindConversion, count: int, seed: str) -> Iterator[Tree]:
-    versions: list[Version] = [kind.hub, *(each.version for each in kind.spokes.values())]
+    versions: list[KindVersion] = [kind.hub, *(each.version for each in kind.spokes.values())]
     for version in versions:
         chance = Random(f"{seed} {kind.group} {kind.kind} {version.name}")  # noqa: S311  (the same every time)
         for index in range(count):

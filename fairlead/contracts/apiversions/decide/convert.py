@@ -40,7 +40,7 @@ class ConversionRefused(Exception):
     """The object cannot be converted; the text says why and holds no field value."""
 
 
-class Version(Struct, frozen=True, eq=False, dict=True):
+class KindVersion(Struct, frozen=True, eq=False, dict=True):
     name: str
     schema: Node
     shape: Shape
@@ -52,7 +52,7 @@ class Version(Struct, frozen=True, eq=False, dict=True):
 
 
 class Spoke(Struct, frozen=True, eq=False, kw_only=True):
-    version: Version
+    version: KindVersion
     to_hub: Way
     from_hub: Way
     derived: tuple[Pointer, ...] = ()
@@ -67,7 +67,7 @@ class KindConversion(Struct, frozen=True, eq=False, dict=True):
 
     group: str
     kind: str
-    hub: Version
+    hub: KindVersion
     spokes: Mapping[str, Spoke]
 
     @property
@@ -83,8 +83,8 @@ class KindConversion(Struct, frozen=True, eq=False, dict=True):
 class Leg(Struct, frozen=True, eq=False, kw_only=True, dict=True):
     """From one version to its neighbour, and what the way back would be."""
 
-    source: Version
-    target: Version
+    source: KindVersion
+    target: KindVersion
     there: Way
     back: Way
     derived: tuple[Pointer, ...]

@@ -11,7 +11,7 @@ import msgspec
 from msgspec import Struct
 
 from fairlead.contracts.apiversions.decide.carry_differences import differences
-from fairlead.contracts.apiversions.decide.convert import ConversionRefused, KindConversion, Version, convert
+from fairlead.contracts.apiversions.decide.convert import ConversionRefused, KindConversion, KindVersion, convert
 from fairlead.contracts.apiversions.decide.pointers import RESERVED
 from fairlead.contracts.apiversions.decide.shapes import PLAIN
 from fairlead.contracts.apiversions.decide.trees import Absent, Tree, copied, same
@@ -80,11 +80,11 @@ def name_of(tree: Tree) -> str:
     return "/".join(str(held[each]) for each in ("namespace", "name") if held.get(each))
 
 
-def _version(kind: KindConversion, name: str) -> Version:
+def _version(kind: KindConversion, name: str) -> KindVersion:
     return kind.hub if name == kind.hub.name else kind.spokes[name].version
 
 
-def _between(tree: Tree, back: Tree, version: Version) -> Iterator[Difference]:
+def _between(tree: Tree, back: Tree, version: KindVersion) -> Iterator[Difference]:
     one, other = ({key: value for key, value in each.items() if key not in RESERVED} for each in (tree, back))
     for entry in differences(version.name, one, other, version.shape):
         yield Difference(entry.place, _shown(entry.wanted), _shown(entry.guard))
