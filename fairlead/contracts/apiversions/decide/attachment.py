@@ -13,7 +13,7 @@ from msgspec import Struct, structs
 
 from fairlead.contracts.apiversions.decide.convert import KindConversion
 from fairlead.contracts.apiversions.decide.detaching import blockers
-from fairlead.contracts.apiversions.decide.payload_look import Look, LookFailed, looked, told
+from fairlead.contracts.apiversions.decide.payload_look import LookFailed, PayloadLook, looked, told
 from fairlead.contracts.apiversions.decide.trees import Tree
 from fairlead.core.act import AnyWrite, Apply, Does, EventNote, Patch
 from fairlead.core.amounts import counted
@@ -172,9 +172,9 @@ def _looked(seen: AttachSnapshot, cached: Tree, now: datetime) -> Decision | Nee
     match looked(cached, seen.rules.kind, seen.answers, now):
         case Need() as need:
             return need
-        case Look() as look if not look.foreign:
+        case PayloadLook() as look if not look.foreign:
             return None
-        case Look() as look:
+        case PayloadLook() as look:
             text = f"{told(look)}; see to them, or have them converted as they are: `fairlead api attach --yes`"
             note = EventNote(seen.about, warning=True, reason="AttachBlocked", text=text)
             return _held("wait_for_person", Reason.PAYLOADS_FOREIGN, text, note, now + timedelta(minutes=1))

@@ -19,7 +19,7 @@ from fairlead.contracts.apiversions.decide.claimed_versions import as_hub
 from fairlead.contracts.apiversions.decide.convert import KindConversion, KindVersion
 from fairlead.contracts.apiversions.decide.field_evidence import Field, fields, known_part, payload_of
 from fairlead.contracts.apiversions.decide.field_owners import last_version
-from fairlead.contracts.apiversions.decide.mixed_payload import Part, joined
+from fairlead.contracts.apiversions.decide.mixed_payload import PayloadPart, joined
 from fairlead.contracts.apiversions.decide.pointers import RESERVED
 from fairlead.contracts.apiversions.decide.trees import Absent, Tree, same
 from fairlead.contracts.apiversions.kinds import PAYLOAD_HASH, PAYLOAD_VERSION
@@ -127,14 +127,14 @@ def _whole(tree: Tree, kind: KindConversion, version: str, row: int) -> Payload:
     return Payload(PayloadVerdict.HUB if version == kind.hub.name else PayloadVerdict.OTHER, row, (version,), made)
 
 
-def _part(tree: Tree, kind: KindConversion, version: str) -> Part | None:
+def _part(tree: Tree, kind: KindConversion, version: str) -> PayloadPart | None:
     """What that version knows of the payload."""
     schema = kind.hub.schema if version == kind.hub.name else kind.spokes[version].version.schema
     own = known_part(payload_of(tree), schema)
     source = {} if own is Absent else own
     head: Tree = {name: value for name, value in tree.items() if name in RESERVED}
     made = as_hub({**head, **source}, kind, version)
-    return None if made is None else Part(version, source, made)
+    return None if made is None else PayloadPart(version, source, made)
 
 
 def annotations_of(tree: Tree) -> Mapping[str, str]:
