@@ -18,7 +18,7 @@ from fairlead.contracts.apiversions.commands.rule_sources import (
     rules_of,
 )
 from fairlead.contracts.apiversions.decide.convert import KindConversion
-from fairlead.contracts.apiversions.manifests.conversions import Found, Outcome, Wish, converted
+from fairlead.contracts.apiversions.manifests.conversions import ManifestFinding, ManifestWish, Outcome, converted
 from fairlead.contracts.apiversions.manifests.files import EXTENSIONS, files_in, text_of, write_whole
 from fairlead.core.amounts import counted
 from fairlead.engine.command import Invocation, Subcommand, Usage
@@ -135,11 +135,11 @@ def _converted(
         except UnreadableFile:
             return []
 
-    wish = Wish(kinds=kinds, version=given.to, drops_carried=given.drop_carried, beside=beside)
+    wish = ManifestWish(kinds=kinds, version=given.to, drops_carried=given.drop_carried, beside=beside)
     try:
         return ConvertedFile(path, text, converted(text, str(path or "standard input"), wish))
     except UnreadableFile as error:
-        problem = Found(line=1, what="", old="", new="", problem=str(error))
+        problem = ManifestFinding(line=1, what="", old="", new="", problem=str(error))
         return ConvertedFile(path, text, Outcome(text, (problem,)))
 
 

@@ -11,7 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from fairlead.contracts.apiversions.decide.trees import copied
-from fairlead.contracts.apiversions.manifests.conversions import Outcome, Wish, converted
+from fairlead.contracts.apiversions.manifests.conversions import ManifestWish, Outcome, converted
 from fairlead.engine.object_files import UnreadableFile, documents_in
 from tests.contracts.apiversions.decide.test_round_trips import widgets as bodies
 from tests.contracts.apiversions.decide.widgets import GROUP, KIND, to
@@ -20,7 +20,7 @@ KINDS = {(GROUP, "Widget"): KIND}
 
 
 def changed(text: str, version: str = "v2", **wish: Any) -> Outcome:
-    return converted(dedent(text), "a.yaml", Wish(kinds=KINDS, version=version, **wish))
+    return converted(dedent(text), "a.yaml", ManifestWish(kinds=KINDS, version=version, **wish))
 
 
 def test_a_field_takes_its_comments_and_quotes_along_and_the_rest_stays() -> None:
