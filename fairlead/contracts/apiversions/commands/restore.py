@@ -18,7 +18,7 @@ from fairlead.contracts.apiversions.commands.said import complain, show
 from fairlead.contracts.apiversions.decide.offline import restoring
 from fairlead.contracts.apiversions.decide.offline.backup_format import BadBackup
 from fairlead.contracts.apiversions.decide.offline.object_parts import parts_of
-from fairlead.contracts.apiversions.decide.offline.restoring import RestoreJournal, RestoreWorld, Told
+from fairlead.contracts.apiversions.decide.offline.restoring import RestoredObject, RestoreJournal, RestoreWorld
 from fairlead.contracts.apiversions.decide.pruned_leaves import lost_of
 from fairlead.contracts.apiversions.decide.trees import Tree
 from fairlead.contracts.apiversions.routed_records import RoutedRecords
@@ -172,7 +172,7 @@ def _text(journal: RestoreJournal, backup: Backup, *, dry_run: bool) -> str:
     return "\n".join(lines)
 
 
-def _named(word: str, some: tuple[Told, ...], count: int) -> list[str]:
+def _named(word: str, some: tuple[RestoredObject, ...], count: int) -> list[str]:
     lines = [f"{word}: {each.name}: {each.text}" for each in some]
     return [*lines, f"{word}: {count - len(some)} more"] if count > len(some) else lines
 

@@ -13,14 +13,14 @@ from fairlead.engine.decide.rotation_snapshot import RotationPhase, Stored
 SOON = timedelta(days=30)
 
 
-class Ending(Struct, frozen=True, rename="camel"):
+class CertificateValidity(Struct, frozen=True, rename="camel"):
     """A certificate, as people are told of it."""
 
     not_before: datetime
     not_after: datetime
 
     @classmethod
-    def of(cls, certificate: Certificate | None) -> Ending | None:
+    def of(cls, certificate: Certificate | None) -> CertificateValidity | None:
         return None if certificate is None else cls(certificate.not_before, certificate.not_after)
 
 
@@ -43,8 +43,8 @@ class CertificateReport(Struct, frozen=True, rename="camel"):
     phase: str
     since: datetime | None
     names: tuple[str, ...]
-    certificate: Ending | None
-    authority: Ending | None
+    certificate: CertificateValidity | None
+    authority: CertificateValidity | None
     trusted_by: tuple[TrustReport, ...]
     problems: tuple[str, ...]
 
@@ -62,8 +62,8 @@ def report(
         phase=stored.phase.value,
         since=stored.since,
         names=names,
-        certificate=Ending.of(current.leaf),
-        authority=Ending.of(current.authority),
+        certificate=CertificateValidity.of(current.leaf),
+        authority=CertificateValidity.of(current.authority),
         trusted_by=trusted,
         problems=tuple(_problems(secret, stored, trusted, now)),
     )

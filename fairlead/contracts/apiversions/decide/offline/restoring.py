@@ -55,7 +55,7 @@ class RestoreWorld(Struct, frozen=True):
     """By version: what objects go through on their way into the store."""
 
 
-class Told(Struct, frozen=True):
+class RestoredObject(Struct, frozen=True):
     """What has become of an object, for people."""
 
     name: str
@@ -71,8 +71,8 @@ class RestoreJournal(Struct, frozen=True):
     pointed: int = 0
     recreated: dict[str, tuple[str, str]] = {}
     """Version and UID of objects that have another UID than before, by each that they had."""
-    skipped: tuple[Told, ...] = ()
-    failed: tuple[Told, ...] = ()
+    skipped: tuple[RestoredObject, ...] = ()
+    failed: tuple[RestoredObject, ...] = ()
     skipped_count: int = 0
     failed_count: int = 0
     problem: str = ""
@@ -114,8 +114,10 @@ def _objects(
     if isinstance(ends, Need):
         return ends
     fates = [each for each in ends if isinstance(each, Fate)]
-    skipped = tuple(Told(each.name, each.text) for each in fates if each.what == "skipped")
-    failed = tuple(Told(_name(path), str(end)) for path, end in zip(paths, ends, strict=True) if isinstance(end, Unfit))
+    skipped = tuple(RestoredObject(each.name, each.text) for each in fates if each.what == "skipped")
+    failed = tuple(
+        RestoredObject(_name(path), str(end)) for path, end in zip(paths, ends, strict=True) if isinstance(end, Unfit)
+    )
     kinds = [each.what for each in fates]
     after = structs.replace(
         journal,
@@ -277,7 +279,9 @@ def _dependents(
     if isinstance(ends, Need):
         return ends
     named = [f"{each.kind}/{each.name}" for each in concerned]
-    failed = tuple(Told(name, str(end)) for name, end in zip(named, ends, strict=True) if isinstance(end, Unfit))
+    failed = tuple(
+        RestoredObject(name, str(end)) for name, end in zip(named, ends, strict=True) if isinstance(end, Unfit)
+    )
     after = structs.replace(
         journal,
         next=journal.next + len(dependents),
