@@ -44,7 +44,7 @@ from kubesim.pki import Authority
 HTTPS = 443
 
 
-class Surroundings(Struct, frozen=True):
+class OperatorSurroundings(Struct, frozen=True):
     """What the operator stands on."""
 
     client: Client
@@ -66,7 +66,7 @@ class Served(Struct, frozen=True):
 
 
 @asynccontextmanager
-async def served(around: Surroundings) -> AsyncIterator[Served]:
+async def served(around: OperatorSurroundings) -> AsyncIterator[Served]:
     """The operator with all contracts, their kinds and its webhooks; its rounds are up to whoever asked for it."""
     known, folder = hosted(), around.folder / "webhooks"
     await bring_kinds(around.client, known)
