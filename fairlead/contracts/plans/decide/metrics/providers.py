@@ -50,7 +50,7 @@ class _Template(Struct, frozen=True):
     query: str = ""
 
 
-class Source(Struct, frozen=True):
+class QuerySource(Struct, frozen=True):
     """A Prometheus that can be asked, and the query."""
 
     address: str
@@ -70,7 +70,7 @@ class Source(Struct, frozen=True):
         return Ask(call, timeout=TIMEOUT, max_age=SERVES_FOR, is_expected_to_fail=True)
 
 
-def source_of(metric: CanaryMetric, given: Pass) -> Source | Need | QueryFailed:
+def source_of(metric: CanaryMetric, given: Pass) -> QuerySource | Need | QueryFailed:
     if metric.template_ref is None:
         return _built_in(metric, given)
     found = _template(metric, given)
@@ -81,7 +81,9 @@ def source_of(metric: CanaryMetric, given: Pass) -> Source | Need | QueryFailed:
     if provider.type not in ("", PROMETHEUS):
         return QueryFailed(f"{named} has the provider {provider.type}: only {PROMETHEUS} is served")
     try:
-        source = Source(address(provider.address), filled(template.query, values_of(metric, given)), headers=headers)
+        source = QuerySource(
+            address(provider.address), filled(template.query, values_of(metric, given)), headers=headers
+        )
     except ValueError as error:
         return QueryFailed(f"provider.address of {named} {error}")
     except Unfillable as error:
@@ -94,7 +96,7 @@ def source_of(metric: CanaryMetric, given: Pass) -> Source | Need | QueryFailed:
     return replace(source, credential=credential, verified=not provider.insecure_skip_verify)
 
 
-def _built_in(metric: CanaryMetric, given: Pass) -> Source | QueryFailed:
+def _built_in(metric: CanaryMetric, given: Pass) -> QuerySource | QueryFailed:
     settings, target = given.seen.settings, given.found.attempt.target_ref
     if not settings.metrics_server:
         return QueryFailed(unserved_text(metric))
@@ -104,7 +106,7 @@ def _built_in(metric: CanaryMetric, given: Pass) -> Source | QueryFailed:
     except ValueError as error:
         return QueryFailed(f"--metrics-server {error}")
     query = query_of(metric.name, settings.mesh_provider, namespace, target.kind, target.name, window(metric))
-    return Source(at, query)
+    return QuerySource(at, query)
 
 
 def unserved_text(metric: CanaryMetric) -> str:
