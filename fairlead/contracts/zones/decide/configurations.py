@@ -11,7 +11,7 @@ from typing import Generic, Protocol, TypeVar
 
 from msgspec import Struct
 
-from fairlead.contracts.zones.configuration_kinds import Configuration, ConfigurationMeta
+from fairlead.contracts.zones.configuration_kinds import ConfigurationMeta, ConfigurationObject
 
 
 class Invalid(ValueError):
@@ -53,7 +53,7 @@ class Observed(Struct, frozen=True):
     why: str = ""
 
 
-def observe(state: Configurations[C], item: Configuration, read: Reader[C]) -> tuple[Configurations[C], Observed]:
+def observe(state: Configurations[C], item: ConfigurationObject, read: Reader[C]) -> tuple[Configurations[C], Observed]:
     """The object is there in this version."""
     key = (item.metadata.namespace, item.metadata.name)
     try:
@@ -66,7 +66,7 @@ def observe(state: Configurations[C], item: Configuration, read: Reader[C]) -> t
     return Configurations({**state.in_force, key: newest}), Observed("updated")
 
 
-def forget(state: Configurations[C], item: Configuration) -> tuple[Configurations[C], Observed]:
+def forget(state: Configurations[C], item: ConfigurationObject) -> tuple[Configurations[C], Observed]:
     """The object is gone; this is the last that was seen of it."""
     key = (item.metadata.namespace, item.metadata.name)
     held = state.in_force.get(key)
