@@ -16,7 +16,7 @@ from fairlead.contracts.zones.decide.admission.review_reading import DownscaleSn
 from fairlead.contracts.zones.decide.budgets.partitions import Expression, compiled, partition
 from fairlead.contracts.zones.decide.configurations import Invalid
 from fairlead.core.decision import Admit
-from fairlead.core.rounding import Round, scaled
+from fairlead.core.rounding import Rounding, scaled
 from fairlead.core.times import parse_rfc3339
 from kubeloop.durations import parse_go
 from kubeloop.objects.apps import StatefulSet
@@ -70,7 +70,7 @@ class DisruptionBudget(Struct, frozen=True):
         if self.max_unavailable > 0:
             return self.max_unavailable
         pods = min(zone.spec.replicas, zone.status.replicas)
-        return max(1, scaled(self.percentage, pods, Round.DOWN)) if self.percentage > 0 and pods > 0 else 0
+        return max(1, scaled(self.percentage, pods, Rounding.DOWN)) if self.percentage > 0 and pods > 0 else 0
 
     def partition_of(self, pod: str) -> str:
         """Empty for a name that is in no partition."""
