@@ -19,7 +19,7 @@ from fairlead.core.reason import Reason
 from fairlead.engine.decide.job import JobSnapshot, StepResult, journaled
 from fairlead.engine.driver.request_pace import RequestPace
 from fairlead.engine.job_run import CommandJob, JobStopped, RunTerms, run_job
-from fairlead.engine.progress import Reporter, Tally
+from fairlead.engine.progress import ProgressReporter, RunProgress
 from kubeloop import clock
 from kubeloop.errors import ServerError, TransportError
 from kubeloop.objects.core import PODS
@@ -56,8 +56,8 @@ def labelled(name: str) -> Patch:
     return Patch(ref=Ref(PODS, "ns", name), kind=PatchKind.MERGE, body=body, does=Does.REWRITE_OBJECT)
 
 
-def tally(journal: Count) -> Tally:
-    return Tally(subject="pods", phase="Label", done=journal.page * OF_PAGE, total=PAGES * OF_PAGE)
+def tally(journal: Count) -> RunProgress:
+    return RunProgress(subject="pods", phase="Label", done=journal.page * OF_PAGE, total=PAGES * OF_PAGE)
 
 
 JOB: CommandJob[Count, None] = CommandJob(
@@ -82,7 +82,7 @@ class World:
             records=self.records,
             pace=RequestPace(qps, burst),
             audit=self.lines.append,
-            reporter=Reporter("json", self.told),
+            reporter=ProgressReporter("json", self.told),
             **more,
         )
 

@@ -16,7 +16,7 @@ from fairlead.core.ask import Answer, Good, Question
 from fairlead.core.domain import short_hash
 from fairlead.engine.command import Precondition
 from fairlead.engine.job_run import CommandJob, RunTerms, run_job
-from fairlead.engine.progress import Tally
+from fairlead.engine.progress import RunProgress
 from fairlead.engine.run_lease import identity
 from kubeloop.records import Records
 
@@ -97,12 +97,16 @@ def _is_object_written(question: Question, answer: Answer) -> bool:
     )
 
 
-def _tally(journal: UpgradeJournal) -> Tally:
+def _tally(journal: UpgradeJournal) -> RunProgress:
     phase = journal.phase.value
     if journal.migration is not None:
         counts = journal.migration.counts
         phase = f"{phase} ({journal.migration.phase.value})"
-        return Tally(subject=journal.crd, phase=phase, done=counts.done, failed=counts.failed, total=journal.total)
+        return RunProgress(
+            subject=journal.crd, phase=phase, done=counts.done, failed=counts.failed, total=journal.total
+        )
     counts_ = journal.counts
     total = journal.total if journal.phase in WALKS else None
-    return Tally(subject=journal.crd, phase=phase, done=counts_.done + counts_.left, failed=counts_.failed, total=total)
+    return RunProgress(
+        subject=journal.crd, phase=phase, done=counts_.done + counts_.left, failed=counts_.failed, total=total
+    )

@@ -15,7 +15,7 @@ from fairlead.core.audit import AuditLine
 from fairlead.engine.command import Usage
 from fairlead.engine.driver.request_pace import RequestPace
 from fairlead.engine.job_run import RunTerms
-from fairlead.engine.progress import Reporter
+from fairlead.engine.progress import ProgressReporter
 from kubeloop.client import Client
 from kubeloop.records import Records
 
@@ -34,7 +34,7 @@ def terms_of(
             dry_run=getattr(given, "dry_run", False),
             gate=gate,
             audit=audit,
-            reporter=Reporter(given.progress, sys.stderr),
+            reporter=ProgressReporter(given.progress, sys.stderr),
         )
 
 

@@ -34,7 +34,7 @@ from fairlead.engine.decide.job import journaled
 from fairlead.engine.decide.managed_fields import Entry, Fields
 from fairlead.engine.job_run import CommandJob, JobStopped, run_job
 from fairlead.engine.object_files import UnreadableFile
-from fairlead.engine.progress import Tally
+from fairlead.engine.progress import RunProgress
 from kubeloop.records import MemoryRecords
 
 
@@ -130,8 +130,8 @@ async def _fixed(
         return await run_job(job, terms)
 
 
-def _tally(journal: FixJournal, view: FixView) -> Tally:
-    return Tally(
+def _tally(journal: FixJournal, view: FixView) -> RunProgress:
+    return RunProgress(
         subject=view.crd, phase=journal.phase.value, done=journal.seen, failed=journal.failed, cursor=journal.cursor
     )
 

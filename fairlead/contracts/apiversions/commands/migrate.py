@@ -21,7 +21,7 @@ from fairlead.engine.decide.storage_migration.journal import MigrationPhase, Obj
 from fairlead.engine.decide.storage_migration.names import JOURNAL_LABELS, journal_entry, migration_name
 from fairlead.engine.decide.storage_migration.steps import decide_of
 from fairlead.engine.job_run import CommandJob, JobStopped, run_job
-from fairlead.engine.progress import Tally
+from fairlead.engine.progress import RunProgress
 from fairlead.engine.run_lease import LostLease, exclusively, identity
 from kubeloop.client import Client
 from kubeloop.config_map_records import ConfigMapRecords
@@ -148,9 +148,9 @@ def _guarded(client: Client, election: Election) -> Client:
     return client.gated(election.gate)
 
 
-def tally(journal: StorageJournal) -> Tally:
+def tally(journal: StorageJournal) -> RunProgress:
     counts = journal.counts
-    return Tally(
+    return RunProgress(
         subject=journal.crd,
         phase=journal.phase.value,
         done=counts.done,

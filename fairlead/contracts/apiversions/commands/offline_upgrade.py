@@ -44,7 +44,7 @@ from fairlead.core.amounts import counted
 from fairlead.engine.command import Invocation, Precondition, Subcommand, Usage
 from fairlead.engine.decide.storage_migration.names import JOURNAL_LABELS, migration_name
 from fairlead.engine.job_run import CommandJob, JobStopped, run_job
-from fairlead.engine.progress import Tally
+from fairlead.engine.progress import RunProgress
 from fairlead.engine.run_lease import LostLease, exclusively
 from kubeloop import clock
 from kubeloop.config_map_records import ConfigMapRecords
@@ -246,7 +246,9 @@ class _Begun:
             journal=RehearsalJournal,
             decide=rehearsing.decide,
             world=world,
-            tally=lambda journal: Tally(subject=plan.crd, phase="Planned", done=journal.done, failed=journal.failed),
+            tally=lambda journal: RunProgress(
+                subject=plan.crd, phase="Planned", done=journal.done, failed=journal.failed
+            ),
             counts=lambda question, answer: False,
         )
         with terms_of(self._given, self._client, MemoryRecords()) as terms:
