@@ -24,7 +24,7 @@ from aiohttp.web_protocol import RequestHandler
 from msgspec import Struct, structs
 from structlog.types import FilteringBoundLogger
 
-from fairlead.engine.serving.bodies import Scale, TooLarge, announced, body_of
+from fairlead.engine.serving.bodies import BodyBudget, BodyTooLarge, announced, body_of
 from fairlead.engine.serving.cluster_label import ClusterLabel
 from fairlead.engine.serving.plain_paths import EVERYWHERE
 from fairlead.engine.serving.routes import LARGEST_BODY, Routes, dispatching, path_of, route_name, text
@@ -283,7 +283,7 @@ class _Requests:
         self._measures = measures
         self._log = log
         self._terms = terms
-        self._scale = Scale(terms.most_held)
+        self._scale = BodyBudget(terms.most_held)
 
     async def answer(self, request: web.BaseRequest) -> web.StreamResponse:
         connection = request.protocol
@@ -319,7 +319,7 @@ class _Requests:
         except TimeoutError:
             connection.cut()
             return b"", text(408, f"the request was not sent within {self._terms.timeout:g} seconds")
-        except TooLarge:
+        except BodyTooLarge:
             return b"", text(413, f"the body is larger than {largest} bytes")
         except (web.RequestPayloadError, ConnectionError):
             return b"", text(400, "the body cannot be read")
