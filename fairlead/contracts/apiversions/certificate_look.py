@@ -17,7 +17,7 @@ from fairlead.engine.certificates.whole_secret import read_secret
 from fairlead.engine.command import Precondition
 from fairlead.engine.decide.bundles import BundleTarget, Place
 from fairlead.engine.decide.registration import DEFINITIONS
-from fairlead.engine.decide.rotation_snapshot import KEY, LEAF, Stored
+from fairlead.engine.decide.rotation_snapshot import KEY, LEAF, StoredSecret
 from kubeloop import clock
 from kubeloop.client import Client
 from kubeloop.errors import Forbidden
@@ -27,7 +27,7 @@ from kubeloop.sealing import seal
 
 
 class CertificateLook(Struct, frozen=True):
-    stored: Stored
+    stored: StoredSecret
     names: tuple[str, ...]
     """Of the certificate."""
 

@@ -16,7 +16,7 @@ from fairlead.core.explain import Block, Explain, Lane, Stands
 from fairlead.core.reason import Reason
 from fairlead.engine.decide.bundles import BundleTarget, Certificate, has_surplus, lacks, others_in
 from fairlead.engine.decide.given_certificate import GivenSnapshot
-from fairlead.engine.decide.rotation_snapshot import RotationPhase, RotationSnapshot, Stored, trusted_in
+from fairlead.engine.decide.rotation_snapshot import RotationPhase, RotationSnapshot, StoredSecret, trusted_in
 
 UNIT = "bundles"
 REPLICAS = "replicas"
@@ -74,7 +74,7 @@ def given_by_others(namespace: str, name: str, seen: GivenSnapshot, decision: De
     return _document(namespace, name, phase, lanes, decision, waits)
 
 
-def _ends(stored: Stored) -> tuple[str, str]:
+def _ends(stored: StoredSecret) -> tuple[str, str]:
     """The authority that is left, and the one that comes; only the one that serves where none is exchanged."""
     current, following = stored.now.authority, stored.next.authority
     if stored.phase in (RotationPhase.SWITCHED, RotationPhase.RETIRING):

@@ -32,7 +32,7 @@ from fairlead.engine.decide.rotation_snapshot import (
     CertificateTimes,
     Endpoint,
     RotationSnapshot,
-    Stored,
+    StoredSecret,
     trusted_in,
 )
 from fairlead.engine.driver.questions import AskContext
@@ -136,7 +136,7 @@ class Rotation:
         self._followed = followed
         self._log = log
         self._remembered: tuple[tuple[str, Sealed], ...] = ()
-        self._stored: Stored | None = None
+        self._stored: StoredSecret | None = None
         self._shown_since: datetime | None = None
         self._unshown_since: datetime | None = None
         self._shown: str = ""
@@ -268,7 +268,7 @@ class Rotation:
             trusted_since=None if stored is None else self._targets.held_since(stored.next.authority),
         )
 
-    def _stored_in(self, seen: RotationSnapshot, answers: Answers) -> Stored | None:
+    def _stored_in(self, seen: RotationSnapshot, answers: Answers) -> StoredSecret | None:
         found = answers.known.get(seen.read)
         return stored_of(found, seen.names[0], clock.now()) if isinstance(found, Good) else None
 

@@ -25,7 +25,7 @@ from fairlead.engine.decide.rotation_snapshot import (
     SINCE,
     Keys,
     RotationPhase,
-    Stored,
+    StoredSecret,
 )
 from fairlead.engine.decide.trust import covers
 
@@ -74,11 +74,11 @@ def trouble_with(pair: Pair, name: str, now: datetime) -> str:
     return ""
 
 
-def stored_of(answer: Good, name: str, now: datetime) -> Stored:
+def stored_of(answer: Good, name: str, now: datetime) -> StoredSecret:
     """What was read of a Secret that the operator keeps itself."""
     sealed = dict(answer.sealed)
     entries = {key: each.open() for key, each in sealed.items()}
-    return Stored(
+    return StoredSecret(
         version=answer.version,
         phase=_phase(entries.get(PHASE, b"")),
         since=_time(entries.get(SINCE, b"")),

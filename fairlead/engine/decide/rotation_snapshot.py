@@ -56,7 +56,7 @@ class Keys(Struct, frozen=True):
         return not self.problem and all(each is not None and each.is_valid(now) for each in held)
 
 
-class Stored(Struct, frozen=True):
+class StoredSecret(Struct, frozen=True):
     """What the Secret holds."""
 
     version: str
@@ -92,7 +92,7 @@ class RotationSnapshot(Struct, frozen=True, kw_only=True):
     """Who the API server is told owns the bundles."""
     about: Ref
     """What Events are about."""
-    stored: Stored | None = None
+    stored: StoredSecret | None = None
     remembered: tuple[tuple[str, Sealed], ...] = ()
     """The entries of the Secret as they were last read, should somebody delete it."""
     former: Ref | None = None
@@ -122,7 +122,7 @@ class RotationSnapshot(Struct, frozen=True, kw_only=True):
         return tuple(Ask(Shake(each.host, each.port, self.names[0])) for each in self.endpoints)
 
 
-def trusted_in(stored: Stored, now: datetime) -> tuple[Certificate, ...]:
+def trusted_in(stored: StoredSecret, now: datetime) -> tuple[Certificate, ...]:
     """The authorities of a bundle in this phase, the one that is served under first."""
     current = () if stored.now.authority is None else (stored.now.authority,)
     following = () if stored.next.authority is None else (stored.next.authority,)

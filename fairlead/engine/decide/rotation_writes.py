@@ -24,7 +24,7 @@ from fairlead.engine.decide.rotation_snapshot import (
     SINCE,
     RotationPhase,
     RotationSnapshot,
-    Stored,
+    StoredSecret,
 )
 from kubeloop.objects.core import SECRETS
 from kubeloop.sealed import Sealed
@@ -85,7 +85,7 @@ def creating(
 def storing(
     rule: str,
     seen: RotationSnapshot,
-    stored: Stored,
+    stored: StoredSecret,
     entries: Mapping[str, str | None],
     sealed: tuple[tuple[str, Sealed], ...] = (),
     tell: EventNote | None = None,

@@ -8,7 +8,7 @@ from datetime import datetime, timedelta
 from msgspec import Struct
 
 from fairlead.engine.decide.bundles import BundleTarget, Certificate
-from fairlead.engine.decide.rotation_snapshot import RotationPhase, Stored
+from fairlead.engine.decide.rotation_snapshot import RotationPhase, StoredSecret
 
 SOON = timedelta(days=30)
 
@@ -50,7 +50,7 @@ class CertificateReport(Struct, frozen=True, rename="camel"):
 
 
 def report(
-    secret: str, stored: Stored, names: tuple[str, ...], targets: Sequence[BundleTarget], now: datetime
+    secret: str, stored: StoredSecret, names: tuple[str, ...], targets: Sequence[BundleTarget], now: datetime
 ) -> CertificateReport:
     """`names` are those of the certificate; `targets` name a Service in the operator's namespace."""
     current = stored.now
@@ -81,7 +81,7 @@ def _trust(target: BundleTarget, authority: Certificate | None) -> TrustReport:
     )
 
 
-def _problems(secret: str, stored: Stored, trusted: Sequence[TrustReport], now: datetime) -> list[str]:
+def _problems(secret: str, stored: StoredSecret, trusted: Sequence[TrustReport], now: datetime) -> list[str]:
     found = []
     if stored.now.problem:
         found.append(f"Secret {secret} {stored.now.problem}")
