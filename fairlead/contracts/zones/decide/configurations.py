@@ -14,7 +14,7 @@ from msgspec import Struct
 from fairlead.contracts.zones.configuration_kinds import ConfigurationMeta, ConfigurationObject
 
 
-class Invalid(ValueError):
+class InvalidConfiguration(ValueError):
     """The object breaks a rule; the text begins with the field."""
 
 
@@ -30,7 +30,7 @@ class Valid(Protocol):
 
 C = TypeVar("C", bound=Valid)
 Reader = Callable[[ConfigurationMeta, object], C]
-"""What the metadata and the spec of an object mean; raises Invalid."""
+"""What the metadata and the spec of an object mean; raises InvalidConfiguration."""
 
 
 class Configurations(Struct, Generic[C], frozen=True):
@@ -58,7 +58,7 @@ def observe(state: Configurations[C], item: ConfigurationObject, read: Reader[C]
     key = (item.metadata.namespace, item.metadata.name)
     try:
         newest = read(item.metadata, item.spec)
-    except Invalid as error:
+    except InvalidConfiguration as error:
         return state, Observed("invalid", str(error))
     held = state.in_force.get(key)
     if held is not None and held.uid == newest.uid and newest.generation <= held.generation:

@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as some
 
 from fairlead.contracts.zones.configuration_kinds import ConfigurationMeta
-from fairlead.contracts.zones.decide.configurations import Invalid
+from fairlead.contracts.zones.decide.configurations import InvalidConfiguration
 from fairlead.contracts.zones.decide.healthchecks.healthcheck_spec import QueryCheck, Then, filled, read
 
 META = ConfigurationMeta(name="errors", uid="uid", resource_version="1", namespace="test", generation=4)
@@ -52,7 +52,7 @@ def test_what_is_given_counts() -> None:
 
 def test_a_disabled_check_is_left_out_but_must_be_valid() -> None:
     assert read(META, a_spec({"disabled": True})).checks == ()
-    with pytest.raises(Invalid):
+    with pytest.raises(InvalidConfiguration):
         read(META, a_spec({"disabled": True, "query": ""}))
 
 
@@ -108,7 +108,7 @@ MISTAKES: dict[str, tuple[object, str]] = {
 
 @pytest.mark.parametrize(("spec", "begins"), MISTAKES.values(), ids=MISTAKES.keys())
 def test_a_mistake_is_named_with_its_field(spec: object, begins: str) -> None:
-    with pytest.raises(Invalid) as caught:
+    with pytest.raises(InvalidConfiguration) as caught:
         read(META, spec)
 
     assert str(caught.value).startswith(begins)
@@ -146,7 +146,7 @@ def outcome_of(spec: object) -> str:
     """The address of a valid object, or the sentence about one that is not."""
     try:
         return read(META, spec).url
-    except Invalid as error:
+    except InvalidConfiguration as error:
         return str(error)
 
 
