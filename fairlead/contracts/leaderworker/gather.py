@@ -12,7 +12,7 @@ from typing import Protocol
 from msgspec import Struct, structs
 
 from fairlead.contracts.leaderworker.decide.identity import parent_and_ordinal
-from fairlead.contracts.leaderworker.decide.seen import GroupSeen, Reported, Service, SetSeen
+from fairlead.contracts.leaderworker.decide.seen import GroupSeen, ReportedStatus, Service, SetSeen
 from fairlead.contracts.leaderworker.kinds import (
     LEADER_WORKER_SETS,
     NAME,
@@ -101,7 +101,7 @@ class Stores(Struct, frozen=True):
 
 
 def set_snapshot(
-    key: RolloutKey, stores: Stores, settings: Settings, answers: Answers, reported: Reported | None = None
+    key: RolloutKey, stores: Stores, settings: Settings, answers: Answers, reported: ReportedStatus | None = None
 ) -> SetSeen | None:
     """Everything that a round of the set may read; None when it is gone."""
     found = stores.sets.get(*key)

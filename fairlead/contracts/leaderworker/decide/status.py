@@ -45,7 +45,7 @@ class StatusEvent(Struct, frozen=True):
     note: str
 
 
-class Report(Struct, frozen=True):
+class StatusReport(Struct, frozen=True):
     status: LeaderWorkerSetStatus
     is_changed: bool
     """Whether it is to be written."""
@@ -60,7 +60,7 @@ def report(
     groups: Sequence[GroupState],
     now: datetime,
     failed: Sequence[int] = (),
-) -> Report:
+) -> StatusReport:
     """The status after a round that recorded and applied what the spec says; `failed` groups are left as they are."""
     counted = [each for each in groups if each.counts]
     ready = sum(each.is_ready for each in counted)
@@ -77,7 +77,7 @@ def report(
         observed_generation=generation,
         conditions=tuple(replace(each, observed_generation=generation) for each in conditions),
     )
-    return Report(
+    return StatusReport(
         status=status,
         is_changed=status != seen.status,
         is_done=is_done(seen, counted),

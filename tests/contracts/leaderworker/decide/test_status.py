@@ -13,7 +13,7 @@ from msgspec.structs import replace
 from fairlead.contracts.leaderworker.decide.budgets import Budget
 from fairlead.contracts.leaderworker.decide.groups import GroupState, carried_keys, groups_of, numbers_of
 from fairlead.contracts.leaderworker.decide.planner import Leaders, PlannedGroup
-from fairlead.contracts.leaderworker.decide.status import Report, StatusEvent, report
+from fairlead.contracts.leaderworker.decide.status import StatusEvent, StatusReport, report
 from fairlead.contracts.leaderworker.kinds import (
     GROUP_INDEX,
     PAUSED,
@@ -80,11 +80,11 @@ def test_where_somebody_deleted_the_revision_of_workers_their_pods_are_asked(mem
     assert found.is_ready is is_ready
 
 
-def told(seen: LeaderWorkerSet, *pairs: tuple[Pod, StatefulSet | None], **changes: Any) -> Report:
+def told(seen: LeaderWorkerSet, *pairs: tuple[Pod, StatefulSet | None], **changes: Any) -> StatusReport:
     return report(seen, LEADERS, groups(*pairs), changes.pop("now", NOW), **changes)
 
 
-def holding(found: Report) -> list[str]:
+def holding(found: StatusReport) -> list[str]:
     return [each.type for each in found.status.conditions if each.status == "True"]
 
 
@@ -93,7 +93,7 @@ def with_partition(seen: LeaderWorkerSet, partition: int) -> LeaderWorkerSet:
     return replace(seen, spec=replace(seen.spec, rollout_strategy=strategy))
 
 
-def after(seen: LeaderWorkerSet, found: Report) -> LeaderWorkerSet:
+def after(seen: LeaderWorkerSet, found: StatusReport) -> LeaderWorkerSet:
     return replace(seen, status=found.status)
 
 
@@ -331,5 +331,5 @@ def test_s13_available_excludes_the_others(steps: list[tuple[list[tuple[str, boo
 
         assert true == ["Available"] or "Available" not in true
         assert true
-        assert (found.turn is not None) == bool(set(true) - set(holding(Report(seen.status, True, True))))
+        assert (found.turn is not None) == bool(set(true) - set(holding(StatusReport(seen.status, True, True))))
         seen = after(seen, found)
