@@ -13,7 +13,7 @@ from contextlib import suppress
 from structlog.types import FilteringBoundLogger
 
 from fairlead.engine.certificates.bundle_targets import BundleTargets
-from fairlead.engine.certificates.given_entries import Entries
+from fairlead.engine.certificates.given_entries import GivenEntries
 from fairlead.engine.certificates.pairs import Pair
 from fairlead.engine.certificates.secret_facts import certificates_in, leaf_of, pair_of, trouble_with
 from fairlead.engine.certificates.served import Credentials
@@ -34,7 +34,7 @@ class FollowedCertificate:
 
     def __init__(
         self,
-        entries: Entries,
+        entries: GivenEntries,
         name: str,
         targets: BundleTargets,
         interval: float,
