@@ -37,10 +37,10 @@ from kubeloop.watch import (
     LONGEST_DELAY,
     Codec,
     Identity,
-    Line,
     Listing,
     Selection,
     Unreadable,
+    WatchLine,
     WatchPace,
     is_older,
     list_all,
@@ -272,7 +272,7 @@ class Informer(Generic[T]):
             self._heard = True
             self._pace.reset()
 
-    def _take_line(self, line: Line) -> None:
+    def _take_line(self, line: WatchLine) -> None:
         match line.type:
             case "ADDED" | "MODIFIED":
                 self._take_object(self._codec.item(line.object))

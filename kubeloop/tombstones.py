@@ -20,7 +20,7 @@ LONGEST_SECONDS = 600.0
 """For so long a tombstone stays that nobody handles."""
 
 
-class Told(Protocol[T]):
+class Subscribable(Protocol[T]):
     """An informer, or a share of one."""
 
     def subscribe(self, handler: Callable[[Change[T]], None]) -> None: ...
@@ -35,7 +35,7 @@ class _Tombstone(Struct, Generic[T], frozen=True):
 class Tombstones(Generic[T]):
     """Those of one informer, for one reader; what leaves the selection of the informer counts as gone."""
 
-    def __init__(self, informer: Told[T], index: Index[T]) -> None:
+    def __init__(self, informer: Subscribable[T], index: Index[T]) -> None:
         """Objects are found by the values that `index` gives; what it gives none for is not kept."""
         self._index = index
         self._by_uid: dict[str, _Tombstone[T]] = {}

@@ -83,7 +83,7 @@ def _may_meet(requirement: str, labels: Mapping[str, str]) -> bool:
     return (key.lstrip("! ") in labels) != key.startswith("!")
 
 
-class Line(Struct, frozen=True):
+class WatchLine(Struct, frozen=True):
     """One line of a watch."""
 
     type: str
@@ -165,7 +165,7 @@ class Codec(Generic[T]):
         self._item = msgspec.json.Decoder(into)
         self._page = msgspec.json.Decoder(_Page[into])  # type: ignore[valid-type]
         self._raw_page = msgspec.json.Decoder(_Page[Raw])
-        self._line = msgspec.json.Decoder(Line)
+        self._line = msgspec.json.Decoder(WatchLine)
         self._identity = msgspec.json.Decoder(Identity)
 
     def present(self, data: bytes) -> T | None:
@@ -188,7 +188,7 @@ class Codec(Generic[T]):
         except (ValueError, RecursionError):
             return None
 
-    def line(self, data: bytes) -> Line:
+    def line(self, data: bytes) -> WatchLine:
         return decoded(data, self._line, "a line of the watch")
 
     def identity(self, data: bytes | Raw) -> Identity:

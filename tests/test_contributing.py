@@ -52,12 +52,12 @@ def test_every_command_finds_tests(command: str) -> None:
 
 
 def test_the_record_of_an_effect_has_the_fields_of_the_audit() -> None:
-    from fairlead.core.audit import Line
+    from fairlead.core.audit import AuditLine
 
     block = TEXT.split('msg="pod terminated" ')[1].split("```")[0]
     shown = re.findall(r"(?:^|\s)(\w+)=", block)
 
-    assert set(shown) <= set(Line.__struct_fields__)
+    assert set(shown) <= set(AuditLine.__struct_fields__)
 
 
 def test_hooks_take_what_is_here_and_fetch_nothing() -> None:

@@ -24,7 +24,7 @@ ROOT = Path(__file__).parent.parent
 DOCUMENT = ROOT / "docs" / "architecture.md"
 PACKAGES = ("fairlead", "kubeloop", "kubesim")
 STEPS = (
-    "fairlead.engine.lane:Lane.work",
+    "fairlead.engine.lane:ControllerLane.work",
     "fairlead.engine.rounds:Rounds.run",
     "fairlead.engine.rounds:Rounds._must_wait",
     "kubeloop.ledger:Ledger.pending",

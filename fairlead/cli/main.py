@@ -50,7 +50,7 @@ class Command(Protocol):
 
 
 @runtime_checkable
-class Group(Protocol):
+class GroupedCommand(Protocol):
     """A command whose first arguments name one of its own."""
 
     def dispatch(self, words: list[str]) -> int: ...
@@ -130,7 +130,7 @@ def _dispatch(words: list[str]) -> int:
         case _ if name not in dict(COMMANDS):
             raise UsageError(f'unknown command "{name}"{_meant(name)}; `fairlead --help` lists the commands')
     command = _command(name)
-    if isinstance(command, Group):
+    if isinstance(command, GroupedCommand):
         return command.dispatch(rest)
     return command.run(parsed(parser_of(name), rest))
 
@@ -185,8 +185,8 @@ def _help(words: list[str]) -> int:
             print(f"Exit codes of fairlead:\n{exits.table()}")
         case ["version" | "help" as name]:
             print(f"usage: {program()} {name}\n\n{_sentence(dict(COMMANDS)[name])}")
-        case [name, *rest] if name in dict(COMMANDS) and isinstance(_command(name), Group):
-            return cast("Group", _command(name)).help(rest)
+        case [name, *rest] if name in dict(COMMANDS) and isinstance(_command(name), GroupedCommand):
+            return cast("GroupedCommand", _command(name)).help(rest)
         case [name] if name in dict(COMMANDS):
             print(parser_of(name).format_help(), end="")
         case [name, *_]:

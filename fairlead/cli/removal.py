@@ -19,7 +19,7 @@ from fairlead.cli.deletion_marks import unmark
 from fairlead.contracts import contract, contracts
 from fairlead.core.times import parse_rfc3339
 from fairlead.engine.contract import Contract
-from fairlead.engine.letting_go import Held, Leaving, LettingGo
+from fairlead.engine.letting_go import HeldDefinition, LeavingInstallation, LettingGo
 from kubeloop import clock
 from kubeloop.client import Client
 from kubeloop.errors import KubeError, NotFound
@@ -132,11 +132,15 @@ async def find(client: Client, part: str, namespace: str, *, kinds: bool) -> tup
     return tuple(found)
 
 
-async def leaving(client: Client, part: str, namespace: str, items: Sequence[Item] | None, *, union: bool) -> Leaving:
+async def leaving(
+    client: Client, part: str, namespace: str, items: Sequence[Item] | None, *, union: bool
+) -> LeavingInstallation:
     """The installation of the part with these objects; None: it stays, and only lets go of definitions."""
     gone = contract(part)
     own = frozenset(name for name, _ in _definitions(gone)) if gone.registers else frozenset()
-    made = Leaving(namespace=namespace, services=None, own=own, attached=gone.letting_go is not None, union=union)
+    made = LeavingInstallation(
+        namespace=namespace, services=None, own=own, attached=gone.letting_go is not None, union=union
+    )
     if items is None:
         return made
     services = tuple(each.ref.name for each in items if each.ref.resource == SERVICES)
@@ -145,16 +149,16 @@ async def leaving(client: Client, part: str, namespace: str, items: Sequence[Ite
     return structs.replace(made, services=services, stay=stay)
 
 
-async def held_definitions(client: Client, gone: Leaving) -> tuple[Held, ...]:
+async def held_definitions(client: Client, gone: LeavingInstallation) -> tuple[HeldDefinition, ...]:
     """Definitions that name a Service which is to go or is gone, or that the operator of the namespace has written."""
-    found: list[Held] = []
+    found: list[HeldDefinition] = []
     if gone.services is None or gone.services or gone.own or gone.attached:
         for room in _letting_go():
             found += await room.find(client, gone)
     return tuple(found)
 
 
-async def let_go(client: Client, gone: Leaving, held: Sequence[Held]) -> None:
+async def let_go(client: Client, gone: LeavingInstallation, held: Sequence[HeldDefinition]) -> None:
     for room in _letting_go() if held else ():
         await room.release(client, gone, held)
 

@@ -11,7 +11,7 @@ CALL = "call"
 SWAP_RECORD = "swap-record"
 
 
-class Line(Struct, frozen=True, rename="camel", kw_only=True, omit_defaults=True):
+class AuditLine(Struct, frozen=True, rename="camel", kw_only=True, omit_defaults=True):
     time: datetime
     round: str
     """The same for all effects of a round; of a review, its UID."""

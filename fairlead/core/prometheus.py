@@ -38,13 +38,13 @@ class NoData(Struct, frozen=True):
     """There was nothing to measure."""
 
 
-class Failed(Struct, frozen=True):
+class QueryFailed(Struct, frozen=True):
     """No number came of the query."""
 
     why: str
 
 
-Measured: TypeAlias = Number | NoData | Failed
+Measured: TypeAlias = Number | NoData | QueryFailed
 
 
 def address(text: str) -> str:
@@ -97,11 +97,11 @@ class _Reply(Struct, frozen=True):
 def measured(answer: Answer) -> Measured:
     """A scalar, or the only element of a vector; NaN is what a ratio of nothing to nothing gives."""
     if isinstance(answer, Bad):
-        return Failed(answer.text or answer.kind)
+        return QueryFailed(answer.text or answer.kind)
     try:
         data = msgspec.json.decode(answer.value, type=_Reply).data
     except UNREADABLE:
-        return Failed("the answer is not a number: the query must give a scalar or an instant vector")
+        return QueryFailed("the answer is not a number: the query must give a scalar or an instant vector")
     match data:
         case _Scalar(result=(_, text)):
             return _number(text)
@@ -109,17 +109,17 @@ def measured(answer: Answer) -> Measured:
             return NoData()
         case _Vector(result=(sample,)):
             return _number(sample.value[1])
-    return Failed(f"the query gives {len(data.result)} series and must give one: sum them up")
+    return QueryFailed(f"the query gives {len(data.result)} series and must give one: sum them up")
 
 
-def _number(text: str) -> Number | NoData | Failed:
+def _number(text: str) -> Number | NoData | QueryFailed:
     try:
         value = float(text)
     except ValueError:
         value = None
     # Python reads more as a number than Prometheus does: 1_000, and the digits of every script.
     if value is None or "_" in text or not text.isascii():
-        return Failed(f"{text[:MOST_SAID]!r} is not a number")
+        return QueryFailed(f"{text[:MOST_SAID]!r} is not a number")
     return NoData() if isnan(value) else Number(text)
 
 

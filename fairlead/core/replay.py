@@ -54,7 +54,7 @@ class Outline(Struct, frozen=True):
         return " ".join(filter(None, (self.rule, self.verdict.lower(), self.reason)))
 
 
-class Change(Struct, frozen=True):
+class DecisionChange(Struct, frozen=True):
     """One place in which two decisions differ."""
 
     path: str
@@ -75,7 +75,7 @@ class Replayed(Struct, frozen=True, kw_only=True):
     """None: it cannot be decided again."""
     problem: str = ""
     """Why it cannot be."""
-    changes: tuple[Change, ...] = ()
+    changes: tuple[DecisionChange, ...] = ()
     """Empty: both decisions are equal."""
 
     def is_by(self, rule: str) -> bool:
@@ -153,14 +153,14 @@ def outline(made: Made) -> Outline:
             return Outline("", type(made).__name__)
 
 
-def differences(then: Made, now: Made) -> tuple[Change, ...]:
+def differences(then: Made, now: Made) -> tuple[DecisionChange, ...]:
     """Where they differ, the first MOST_CHANGES places."""
     trees = [msgspec.json.decode(written(each, Made)) for each in (then, now)]
     found = _differing("", *trees)
     return tuple(change for change, _ in zip(found, range(MOST_CHANGES), strict=False))
 
 
-def _differing(path: str, then: Any, now: Any) -> Iterator[Change]:
+def _differing(path: str, then: Any, now: Any) -> Iterator[DecisionChange]:
     if then == now:
         return
     if isinstance(then, dict) and isinstance(now, dict):
@@ -171,7 +171,7 @@ def _differing(path: str, then: Any, now: Any) -> Iterator[Change]:
             one, other = (each[place] if place < len(each) else ABSENT for each in (then, now))
             yield from _differing(f"{path}[{place}]", one, other)
     else:
-        yield Change(path or "decision", _shown(then), _shown(now))
+        yield DecisionChange(path or "decision", _shown(then), _shown(now))
 
 
 def _shown(tree: Any) -> str:

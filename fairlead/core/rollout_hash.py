@@ -23,7 +23,7 @@ ROLLOUT_HASH_VERSION = f"{DOMAIN}/rollout-hash-version"
 Way: TypeAlias = Callable[[Mapping[str, Any]], str]
 
 
-class Change(Enum):
+class HashChange(Enum):
     NONE = "none"
     RESTAMP = "restamp"
     """The user has changed nothing; the note on the workload is renewed, and its template stays."""
@@ -45,15 +45,15 @@ class HashWays(Struct, frozen=True):
         """Annotations of a workload that is as this body asks."""
         return {ROLLOUT_HASH: self.ways[self.number](body), ROLLOUT_HASH_VERSION: f"{self.number}"}
 
-    def change(self, body: Mapping[str, Any], annotations: Mapping[str, str]) -> Change:
+    def change(self, body: Mapping[str, Any], annotations: Mapping[str, str]) -> HashChange:
         """What has changed since the workload got these annotations."""
         noted, number = annotations.get(ROLLOUT_HASH, ""), annotations.get(ROLLOUT_HASH_VERSION, "")
         way = next((each for name, each in self.ways.items() if f"{name}" == number), None)
         if not noted or way is None:
-            return Change.UNKNOWN
+            return HashChange.UNKNOWN
         if way(body) != noted:
-            return Change.ROLL
-        return Change.NONE if number == f"{self.number}" else Change.RESTAMP
+            return HashChange.ROLL
+        return HashChange.NONE if number == f"{self.number}" else HashChange.RESTAMP
 
 
 def hash_of(body: Mapping[str, Any]) -> str:

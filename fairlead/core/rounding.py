@@ -5,12 +5,12 @@ from __future__ import annotations
 from enum import Enum
 
 
-class Round(Enum):
+class Rounding(Enum):
     DOWN = "down"
     UP = "up"
 
 
-def scaled(percent: int, of: int, rounding: Round) -> int:
+def scaled(percent: int, of: int, rounding: Rounding) -> int:
     """`percent` of `of`: 25 % of 10 is 2 rounded down and 3 rounded up."""
     share = percent * of
-    return -(-share // 100) if rounding is Round.UP else share // 100
+    return -(-share // 100) if rounding is Rounding.UP else share // 100

@@ -28,7 +28,7 @@ class Account(Struct, Generic[S], frozen=True):
     """When each thing that the decision waits for was first decided to be waited for; by `wait_keys`."""
 
 
-class Failure(Struct, frozen=True):
+class PassFailure(Struct, frozen=True):
     """Why passes fail, and since when none has succeeded."""
 
     text: str
@@ -40,12 +40,12 @@ class Accounts(Generic[S]):
 
     def __init__(self) -> None:
         self._accounts: dict[RolloutKey, Account[S]] = {}
-        self._failures: dict[RolloutKey, Failure] = {}
+        self._failures: dict[RolloutKey, PassFailure] = {}
 
     def of(self, key: RolloutKey) -> Account[S] | None:
         return self._accounts.get(key)
 
-    def failure(self, key: RolloutKey) -> Failure | None:
+    def failure(self, key: RolloutKey) -> PassFailure | None:
         return self._failures.get(key)
 
     def decided(self, key: RolloutKey, seen: S, decision: Decision, now: datetime) -> None:
@@ -60,7 +60,7 @@ class Accounts(Generic[S]):
 
     def failed(self, key: RolloutKey, error: Exception, now: datetime) -> None:
         before = self._failures.get(key)
-        self._failures[key] = Failure(" ".join(str(error).split()), now if before is None else before.since)
+        self._failures[key] = PassFailure(" ".join(str(error).split()), now if before is None else before.since)
 
     def forget(self, key: RolloutKey) -> None:
         """The rollout is gone."""

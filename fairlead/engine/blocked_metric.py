@@ -24,7 +24,7 @@ NAME = "fairlead_rollout_blocked"
 LABELS = ("part", "namespace", "rollout", "reason")
 
 
-class Blocked(Collector):
+class BlockedCollector(Collector):
     def __init__(self) -> None:
         self._reasons: dict[tuple[str, RolloutKey], str] = {}
         """By part and rollout: why it is blocked; empty where it is not."""
@@ -47,7 +47,7 @@ class Blocked(Collector):
         yield family
 
 
-def telling_blocked(controller: Controller[S], blocked: Blocked) -> Controller[S]:
+def telling_blocked(controller: Controller[S], blocked: BlockedCollector) -> Controller[S]:
     """The controller with its rollouts told of; rounds that are no rollout's are left as they are."""
     if controller.explain is None:
         return controller
@@ -64,7 +64,7 @@ def telling_blocked(controller: Controller[S], blocked: Blocked) -> Controller[S
 class _Watching:
     """Tells that a rollout has vanished, beside what the controller's own watcher does."""
 
-    def __init__(self, name: str, blocked: Blocked, watcher: Watcher) -> None:
+    def __init__(self, name: str, blocked: BlockedCollector, watcher: Watcher) -> None:
         self.started = watcher.started
         self.ended = watcher.ended
         self._name = name

@@ -54,14 +54,14 @@ class Subcommand(Struct, frozen=True, kw_only=True):
     needs_cluster: Callable[[argparse.Namespace], bool] = lambda _: True
 
 
-class Listed(Struct, frozen=True):
+class ListedCommand(Struct, frozen=True):
     summary: str
     """For the overview: a few words that begin with a verb."""
     command: Room[Subcommand]
 
 
 class CommandGroup(Struct, frozen=True, kw_only=True):
-    commands: Mapping[str, Listed]
+    commands: Mapping[str, ListedCommand]
     """By name, of one word or of two: `migrate`, `certs rotate`."""
     codes: tuple[tuple[int, str], ...]
     """Exit codes and what they mean, where they are not those of other commands."""

@@ -18,7 +18,7 @@ from fairlead.core.act import AnyWrite, Does, EventNote
 from fairlead.core.ask import Answer, Answers, Bad
 from fairlead.core.decision import Decide, Decision
 from fairlead.core.explain import Explain
-from fairlead.engine.decide.guard import Subject
+from fairlead.engine.decide.guard import GuardedObject
 from fairlead.engine.driver.applied import Applied
 from fairlead.engine.driver.round import MOST_AT_ONCE, Asker
 from kubeloop.informer import Informer
@@ -164,7 +164,7 @@ class Controller(Struct, Generic[S], frozen=True):
     """Whether a refused write is left alone for a while; else only the rest of its pass is decided with the refusal."""
     refuses: Callable[[Bad], bool] = lambda _: True
     """Whether such a failure of a refusable write is a fact to decide on; else the pass fails."""
-    guards: Callable[[S], Subject | None] | None = None
+    guards: Callable[[S], GuardedObject | None] | None = None
     """What the guard of versions reads of the object that a Snapshot is about; None there: it is not known. None here:
     its rounds are about no object of a kind of ours."""
     applied: Applied | None = None

@@ -20,7 +20,7 @@ from fairlead import __version__
 from fairlead.core.decision import Hold
 from fairlead.core.explain import Block, Explain, OperatorReport, Source, Undecided
 from fairlead.core.reason import Reason, ReasonKind
-from fairlead.engine.accounts import Account, Accounts, Failure, verdict_key
+from fairlead.engine.accounts import Account, Accounts, PassFailure, verdict_key
 from fairlead.engine.controller import Controller, RolloutKey
 from fairlead.engine.serving.routes import text
 from kubeloop import clock
@@ -31,7 +31,7 @@ JSON = (("Content-Type", "application/json"),)
 FAILING = "PassFailed"
 
 
-class Told(Struct, frozen=True):
+class ExplainedController(Struct, frozen=True):
     """A controller and what its rounds know."""
 
     controller: Controller[Any]
@@ -61,7 +61,7 @@ def handling(report: Report) -> Handler:
     return handle
 
 
-async def reported(every: Iterable[Told], process: str, namespaces: Sequence[str]) -> OperatorReport:
+async def reported(every: Iterable[ExplainedController], process: str, namespaces: Sequence[str]) -> OperatorReport:
     """What the leader says."""
     items: list[Explain] = []
     undecided: list[Undecided] = []
@@ -88,7 +88,7 @@ def silent(process: str) -> OperatorReport:
     return OperatorReport(process=process, version=__version__, leads=False)
 
 
-def document(told: Told, key: RolloutKey, now: datetime) -> Explain | None:
+def document(told: ExplainedController, key: RolloutKey, now: datetime) -> Explain | None:
     """The last decision about a rollout as a document, with what its rounds wait for; None before there is one."""
     account, failure = told.accounts.of(key), told.accounts.failure(key)
     if account is None or told.controller.explain is None:
@@ -127,7 +127,9 @@ LONG_BEHIND = 5.0
 """Seconds; a watch usually shows a write long before."""
 
 
-def _engine_waits(key: RolloutKey, told: Told, failure: Failure | None, now: datetime) -> Iterator[Block]:
+def _engine_waits(
+    key: RolloutKey, told: ExplainedController, failure: PassFailure | None, now: datetime
+) -> Iterator[Block]:
     """What keeps rounds from deciding at all."""
     about = told.controller.title(key)
     if failure is not None:

@@ -17,7 +17,7 @@ from fairlead.core.explain import Block, Explain, Stands
 from fairlead.core.outcome import outcome_of
 from fairlead.engine.controller import Controller, LogRecord, RolloutKey, Watcher
 from fairlead.engine.counted_objects import CountedObjects
-from fairlead.engine.decide.guard import RULE, Ignored, Subject, VersionPolicy, stamping, standing
+from fairlead.engine.decide.guard import RULE, GuardedObject, Ignored, VersionPolicy, stamping, standing
 from kubeloop.objects.meta import Resource
 
 S = TypeVar("S")
@@ -52,7 +52,7 @@ class _Guarded(Generic[S]):
         self._foreign = foreign
         self._resources: dict[RolloutKey, Resource] = {}
 
-    def _subject(self, seen: S) -> Subject | None:
+    def _subject(self, seen: S) -> GuardedObject | None:
         return None if self._controller.guards is None else self._controller.guards(seen)
 
     def decide(self, seen: S, now: datetime) -> Outcome:
@@ -93,7 +93,7 @@ class _Guarded(Generic[S]):
         if decision.rule != RULE and self._controller.observe is not None:
             self._controller.observe(key, seen, decision, now)
 
-    def _why(self, subject: Subject) -> str:
+    def _why(self, subject: GuardedObject) -> str:
         found = standing(subject, self._policy)
         return found.why if isinstance(found, Ignored) else ""
 
@@ -116,7 +116,7 @@ class _Guarded(Generic[S]):
         return _explained(self._controller, subject, decision)
 
 
-def _explained(controller: Controller[Any], subject: Subject, decision: Decision) -> Explain:
+def _explained(controller: Controller[Any], subject: GuardedObject, decision: Decision) -> Explain:
     reason = decision.verdict.reason
     details = decision.verdict.details if isinstance(decision.verdict, Hold) else ()
     return Explain(

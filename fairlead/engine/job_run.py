@@ -19,7 +19,7 @@ from typing import Generic
 from msgspec import Struct, structs
 
 from fairlead.core.ask import Answer, Answers, Ask, Good, Question
-from fairlead.core.audit import Line
+from fairlead.core.audit import AuditLine
 from fairlead.core.decision import Decide, Decision, Hold
 from fairlead.core.replay import DecidedRound
 from fairlead.engine.decide.job import J, JobSnapshot, Passage, W, passage
@@ -29,7 +29,7 @@ from fairlead.engine.driver.perform import Round
 from fairlead.engine.driver.questions import asker
 from fairlead.engine.driver.request_pace import RequestPace, patient
 from fairlead.engine.driver.round import Asker, Outpaced, settle
-from fairlead.engine.progress import Reporter, Tally
+from fairlead.engine.progress import ProgressReporter, RunProgress
 from kubeloop import clock
 from kubeloop.client import Client
 from kubeloop.records import MemoryRecords, Records
@@ -51,7 +51,7 @@ class CommandJob(Struct, Generic[J, W], frozen=True, kw_only=True):
     decide: Decide[JobSnapshot[J, W]]
     """One step over its journal: see `journaled`."""
     world: W
-    tally: Callable[[J], Tally] | None = None
+    tally: Callable[[J], RunProgress] | None = None
     """How far it is; without it nothing is told."""
     counts: Callable[[Question, Answer], bool] = lambda question, answer: (
         not isinstance(question, Ask) and isinstance(answer, Good)
@@ -73,8 +73,8 @@ class RunTerms(Struct, frozen=True, kw_only=True):
     dry_run: bool = False
     gate: Callable[[], None] | None = None
     """Called right before the journal is written; may raise NotLeader. That of other writes is the client's."""
-    audit: Callable[[Line], None] = lambda _: None
-    reporter: Reporter | None = None
+    audit: Callable[[AuditLine], None] = lambda _: None
+    reporter: ProgressReporter | None = None
     heard: Callable[[Passage[J], Decision], None] = lambda passage, decision: None
     """Told what came of each step."""
     record: Callable[[DecidedRound], None] | None = None
@@ -166,7 +166,7 @@ class _Watch(Generic[J, W]):
 
     def __init__(self, job: CommandJob[J, W], terms: RunTerms) -> None:
         self._job, self._reporter = job, terms.reporter
-        self._tally: Tally | None = None
+        self._tally: RunProgress | None = None
         self._since = 0
         """Objects done since the last step."""
 

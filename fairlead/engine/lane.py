@@ -18,7 +18,7 @@ from kubeloop.queue import Queue
 from kubeloop.worker import work
 
 
-class Lane:
+class ControllerLane:
     def __init__(
         self,
         controller: Controller[Any],

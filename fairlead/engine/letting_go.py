@@ -9,7 +9,7 @@ from msgspec import Struct
 from kubeloop.client import Client
 
 
-class Leaving(Struct, frozen=True, kw_only=True):
+class LeavingInstallation(Struct, frozen=True, kw_only=True):
     """An installation that is about to go."""
 
     namespace: str
@@ -25,7 +25,7 @@ class Leaving(Struct, frozen=True, kw_only=True):
     """Whether definitions get union schemas where they could not do without it otherwise."""
 
 
-class Held(Struct, frozen=True):
+class HeldDefinition(Struct, frozen=True):
     """A definition that names a Service of the installation."""
 
     name: str
@@ -44,7 +44,7 @@ class Held(Struct, frozen=True):
 
 
 class LettingGo(Struct, frozen=True):
-    find: Callable[[Client, Leaving], Awaitable[tuple[Held, ...]]]
+    find: Callable[[Client, LeavingInstallation], Awaitable[tuple[HeldDefinition, ...]]]
     """What names a Service of the installation; sorted."""
-    release: Callable[[Client, Leaving, Sequence[Held]], Awaitable[None]]
+    release: Callable[[Client, LeavingInstallation, Sequence[HeldDefinition]], Awaitable[None]]
     """Lets go of those that have no obstacles; what asks for them to be held, in its namespace, goes first."""

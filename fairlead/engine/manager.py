@@ -19,11 +19,11 @@ from fairlead.engine.controller import BackOff, Controller, RolloutKey
 from fairlead.engine.driver.questions import AskContext
 from fairlead.engine.driver.slow_writes import SlowWrites
 from fairlead.engine.event_notes import Notes
-from fairlead.engine.explain_endpoint import Told, reported, silent
-from fairlead.engine.lane import Lane
+from fairlead.engine.explain_endpoint import ExplainedController, reported, silent
+from fairlead.engine.lane import ControllerLane
 from fairlead.engine.part import GivesBack, Part, Task
 from fairlead.engine.recording import RoundRecorder
-from fairlead.engine.rounds import Rounds, Terms
+from fairlead.engine.rounds import Rounds, RoundTerms
 from fairlead.engine.traces import Trace, untraced
 from fairlead.engine.webhooks.handlers import Webhooks
 from kubeloop import clock
@@ -142,14 +142,14 @@ class Manager:
         ledger = Ledger(pace.catch_up_seconds, caches.covering)
         slow = None if election is None else SlowWrites(timeout, LONGEST_WRITE)
         self._lanes = [
-            self._lane(each, outside, pace, Terms(ledger, each.write_timeout))
+            self._lane(each, outside, pace, RoundTerms(ledger, each.write_timeout))
             if each.write_timeout < timeout
-            else self._lane(each, outside, pace, Terms(ledger, timeout, slow))
+            else self._lane(each, outside, pace, RoundTerms(ledger, timeout, slow))
             for each in self._controllers
         ]
         self._prompt = tuple(lane for lane in self._lanes if id(lane.controller) not in late)
 
-    def _lane(self, controller: Controller[Any], outside: AskContext, pace: Pace, terms: Terms) -> Lane:
+    def _lane(self, controller: Controller[Any], outside: AskContext, pace: Pace, terms: RoundTerms) -> ControllerLane:
         record = self._recording.record if self._recording is not None else None
         rounds: Rounds[Any] = Rounds(
             controller,
@@ -166,7 +166,7 @@ class Manager:
         # In the background one at a time: they shall not use up what the client may send while a rollout has something
         # to do.
         workers = 1 if controller.background else controller.workers or WORKERS
-        return Lane(controller, rounds, queue, self._log, workers=workers, beside=controller.background)
+        return ControllerLane(controller, rounds, queue, self._log, workers=workers, beside=controller.background)
 
     async def run(self) -> None:
         """Until cancelled, until `stop`, or until the lease is lost."""
@@ -222,7 +222,10 @@ class Manager:
         """What this replica, started under that name, says of the rollouts in these namespaces, or in all."""
         if not self.leading.is_set():
             return silent(process)
-        told = (Told(lane.controller, lane.rounds.accounts, lane.queue.due, lane.rounds.behind) for lane in self._lanes)
+        told = (
+            ExplainedController(lane.controller, lane.rounds.accounts, lane.queue.due, lane.rounds.behind)
+            for lane in self._lanes
+        )
         return await reported(told, process, namespaces)
 
     @property

@@ -18,7 +18,7 @@ from prometheus_client.exposition import generate_latest
 from prometheus_client.metrics_core import CounterMetricFamily, GaugeMetricFamily, Metric
 from prometheus_client.registry import Collector
 
-from fairlead.engine.blocked_metric import Blocked
+from fairlead.engine.blocked_metric import BlockedCollector
 from fairlead.engine.counted_objects import foreign_objects, mismatched_payloads
 from fairlead.engine.driver.outside_calls import WRONG_CLUSTER
 from fairlead.engine.families import Families
@@ -180,7 +180,7 @@ class Metrics:
         )
         self.now = now
         self._made: dict[Callable[[Metrics], object], object] = {}
-        self.blocked = Blocked()
+        self.blocked = BlockedCollector()
         registry.register(self.blocked)
         self.foreign, self.mismatched = foreign_objects(), mismatched_payloads()
         registry.register(self.foreign)

@@ -10,7 +10,7 @@ from fairlead.engine.certificates.secured import Secured
 from fairlead.engine.certificates.served import CertificateFiles, Certificates, FromFiles
 from fairlead.engine.options import MetricsOptions
 from fairlead.engine.process_context import ProcessContext
-from fairlead.engine.serving.access_review import Reviewed
+from fairlead.engine.serving.access_review import AuthorizedHandler
 from fairlead.engine.serving.https_server import HttpsServer
 from fairlead.engine.serving.probes import showing
 
@@ -19,7 +19,7 @@ TIMEOUT = 10.0
 
 
 def metrics_server(given: MetricsOptions, ground: ProcessContext) -> HttpsServer:
-    routes = {given.path: Reviewed(showing(ground.metrics), ground.client, ground.log)}
+    routes = {given.path: AuthorizedHandler(showing(ground.metrics), ground.client, ground.log)}
     secured = Secured(given.port, _certificates(given, ground), host=given.host)
     return HttpsServer("metrics", secured, lambda _: nullcontext(routes), TIMEOUT, tls=given.tls)
 

@@ -19,7 +19,7 @@ _NUMBERS = {
 }
 
 
-class Unreadable(Exception):
+class UnreadableFile(Exception):
     """A file holds no objects; the text is a sentence that says what would help."""
 
 
@@ -29,20 +29,20 @@ def objects_in(name: str) -> list[object]:
         text = sys.stdin.read() if name == STDIN else Path(name).read_text(encoding="utf-8")
     except OSError as error:
         why = (error.strerror or str(error)).lower()
-        raise Unreadable(f"{shown(name)} cannot be read: {why}; {_instead(error)}") from error
+        raise UnreadableFile(f"{shown(name)} cannot be read: {why}; {_instead(error)}") from error
     except UnicodeDecodeError as error:
-        raise Unreadable(f"{shown(name)} is not text in UTF-8: give YAML or JSON") from error
+        raise UnreadableFile(f"{shown(name)} is not text in UTF-8: give YAML or JSON") from error
     return [each for tree in documents_in(text, name) for each in _items(tree)]
 
 
 def documents_in(text: str, name: str) -> list[object]:
-    """The documents of a text, lists as they are; `name` is that of its file. Raises Unreadable."""
+    """The documents of a text, lists as they are; `name` is that of its file. Raises UnreadableFile."""
     try:
         return [_plain(tree) for tree in yaml.load_all(text, Loader=_Loader)]
     except yaml.YAMLError as error:
-        raise Unreadable(f"{shown(name)} is neither YAML nor JSON{_place(error)}") from error
+        raise UnreadableFile(f"{shown(name)} is neither YAML nor JSON{_place(error)}") from error
     except RecursionError as error:
-        raise Unreadable(f"{shown(name)} is nested too deeply: no object is") from error
+        raise UnreadableFile(f"{shown(name)} is nested too deeply: no object is") from error
 
 
 def shown(name: str) -> str:

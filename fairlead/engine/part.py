@@ -21,7 +21,7 @@ from fairlead.engine.measured_calls import Counts
 from fairlead.engine.metrics import Metrics
 from fairlead.engine.serving.https_server import USUAL_LIMITS, HttpsServer, Limits
 from fairlead.engine.serving.routes import Routes
-from fairlead.engine.webhooks.admission import Endpoint
+from fairlead.engine.webhooks.admission import WebhookEndpoint
 from kubeloop.caches import Caches
 from kubeloop.client import Client
 from kubeloop.missed_rights import MissedRights
@@ -89,7 +89,7 @@ class Part(Struct, frozen=True, kw_only=True):
     name: str
     """That of the contract."""
     controllers: tuple[Controller[Any], ...]
-    endpoints: tuple[Endpoint[Any], ...] = ()
+    endpoints: tuple[WebhookEndpoint[Any], ...] = ()
     """Its admission webhooks."""
     servers: tuple[HttpsServer, ...] = ()
     """What it serves beside admission, on ports of its own."""

@@ -36,9 +36,9 @@ from fairlead.engine.options import OperatorOptions
 from fairlead.engine.process_context import ProcessContext
 from fairlead.engine.serving.https_server import (
     STOP_TIMEOUT,
-    Ending,
     HttpsServer,
     ServingContext,
+    Shutdown,
     serving_https,
     unless,
 )
@@ -87,7 +87,7 @@ def _run_loop(main: Coroutine[Any, Any, None]) -> None:
 
 async def _process(options: OperatorOptions, log: FilteringBoundLogger) -> None:
     pace = min(options.grace_seconds / USUAL_GRACE, 1.0)
-    ending = Ending(DRAIN_SECONDS if options.lease is not None else 0.0, pace)
+    ending = Shutdown(DRAIN_SECONDS if options.lease is not None else 0.0, pace)
     loop = asyncio.get_running_loop()
     for number in (signal.SIGINT, signal.SIGTERM):
         loop.add_signal_handler(number, ending.asked)
@@ -155,7 +155,7 @@ def _plain_metrics(
 
 
 async def _work(
-    manager: Manager, preflight: Preflight, ground: ProcessContext, ending: Ending, served: asyncio.Event
+    manager: Manager, preflight: Preflight, ground: ProcessContext, ending: Shutdown, served: asyncio.Event
 ) -> None:
     """`served` is set when the API server meets everything here that it may ask."""
     async with AsyncExitStack() as stack:
@@ -191,7 +191,7 @@ def _metrics_servers(ground: ProcessContext) -> tuple[HttpsServer, ...]:
     return (metrics_server(given, ground),)
 
 
-async def _rounds(manager: Manager, preflight: Preflight, ending: Ending) -> None:
+async def _rounds(manager: Manager, preflight: Preflight, ending: Shutdown) -> None:
     await unless(ending.stop, preflight())
     if not ending.stop.is_set():
         await _until(ending, manager)
@@ -232,7 +232,7 @@ async def _connected(config: ClusterConfig, trace: Trace) -> AsyncIterator[Trans
         await transport.close()
 
 
-async def _until(ending: Ending, manager: Manager) -> None:
+async def _until(ending: Shutdown, manager: Manager) -> None:
     """Runs the manager; on the stop signal its rounds under way get a moment to end."""
     running = asyncio.create_task(manager.run())
     freezing = asyncio.create_task(_freeze(manager))

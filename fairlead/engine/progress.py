@@ -14,7 +14,7 @@ SECONDS_BETWEEN = 2.0
 """Between two lines at most, and on a terminal a quarter of it."""
 
 
-class Tally(Struct, frozen=True, kw_only=True):
+class RunProgress(Struct, frozen=True, kw_only=True):
     """Where a run stands."""
 
     subject: str
@@ -41,7 +41,7 @@ class ProgressLine(Struct, frozen=True, rename={"eta_seconds": "etaSeconds"}):
     eta_seconds: int | msgspec.UnsetType = msgspec.UNSET
 
 
-class Reporter:
+class ProgressReporter:
     """Tells of a run on a stream: at every change of its phase, and every SECONDS_BETWEEN seconds at most."""
 
     def __init__(self, form: str, stream: TextIO) -> None:
@@ -56,7 +56,7 @@ class Reporter:
         self._is_open = False
         """Whether the line on the terminal may be written over."""
 
-    def show(self, tally: Tally) -> None:
+    def show(self, tally: RunProgress) -> None:
         """Told of every step, and whenever time has passed."""
         if self._form == "none":
             return
@@ -82,7 +82,7 @@ class Reporter:
             self._print("\r\x1b[K")
             self._is_open = False
 
-    def _line(self, tally: Tally, now: float) -> ProgressLine:
+    def _line(self, tally: RunProgress, now: float) -> ProgressLine:
         since, before = self._begun
         gone = tally.done + tally.skipped + tally.failed
         rate = round((gone - before) / (now - since), 1) if now > since and gone > before else 0.0

@@ -11,7 +11,7 @@ from structlog.types import FilteringBoundLogger
 
 from fairlead.core.act import Does, EventNote
 from fairlead.core.ask import Answer, Ask, Good, Question
-from fairlead.core.audit import Line
+from fairlead.core.audit import AuditLine
 from fairlead.core.decision import Decision, SideNote
 from fairlead.core.reason import Reason
 from fairlead.engine.controller import Controller, LogRecord, RolloutKey
@@ -99,7 +99,7 @@ class RoundLog(Generic[S]):
         said = said_of(question, answer, Round(number, self._controller.title(key), "", ""))
         self._record(LogRecord(said.level, said.message, said.keys), {})
 
-    def audit(self, line: Line) -> None:
+    def audit(self, line: AuditLine) -> None:
         """One record per effect: what was done to which object, why, and how it ended."""
         done = self._controller.done[Does(line.does)]
         keys = keys_of(line)

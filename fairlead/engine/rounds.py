@@ -63,7 +63,7 @@ class Overtaken(Exception):
     """While a round asked for facts, something was written to what it decides about; it begins anew."""
 
 
-class Terms(Struct, frozen=True):
+class RoundTerms(Struct, frozen=True):
     """What rounds are held to."""
 
     ledger: Ledger
@@ -81,7 +81,7 @@ class Rounds(Generic[S]):
         self,
         controller: Controller[S],
         outside: AskContext,
-        terms: Terms,
+        terms: RoundTerms,
         log: FilteringBoundLogger,
         tell: Callable[[EventNote], None],
         *,

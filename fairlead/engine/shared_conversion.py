@@ -10,8 +10,8 @@ from collections.abc import Callable, Mapping
 
 from fairlead.engine.certificates import pairs
 from fairlead.engine.conversion.webhook import ReviewTerms
-from fairlead.engine.decide.owned_definitions import Owner
-from fairlead.engine.decide.registration import Tree, Webhook
+from fairlead.engine.decide.owned_definitions import DefinitionOwner
+from fairlead.engine.decide.registration import ConversionWebhook, Tree
 from fairlead.engine.decide.replicas import ReplicaQuestion
 
 
@@ -19,7 +19,12 @@ class SharedConversion:
     """Of one process."""
 
     def __init__(
-        self, webhook: Webhook, port: int, owner: Owner, replicas: ReplicaQuestion, reviews: ReviewTerms
+        self,
+        webhook: ConversionWebhook,
+        port: int,
+        owner: DefinitionOwner,
+        replicas: ReplicaQuestion,
+        reviews: ReviewTerms,
     ) -> None:
         self.webhook = webhook
         self.port = port

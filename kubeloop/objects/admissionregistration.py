@@ -23,7 +23,7 @@ class ClientConfig(Struct, frozen=True, rename="camel"):
     """None: the webhook is called by a URL."""
 
 
-class Entry(Struct, frozen=True, rename="camel"):
+class WebhookEntry(Struct, frozen=True, rename="camel"):
     name: str
     client_config: ClientConfig = ClientConfig()
     failure_policy: str = ""
@@ -32,4 +32,4 @@ class Entry(Struct, frozen=True, rename="camel"):
 
 class WebhookConfiguration(Struct, frozen=True):
     metadata: Meta
-    webhooks: tuple[Entry, ...] = ()
+    webhooks: tuple[WebhookEntry, ...] = ()

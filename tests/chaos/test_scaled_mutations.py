@@ -18,7 +18,7 @@ from fairlead.contracts.zones.decide.admission import (
     prepare_downscale,
     zone_tracker,
 )
-from fairlead.contracts.zones.decide.admission.downscale_effects import Request
+from fairlead.contracts.zones.decide.admission.downscale_effects import DownscaleRequest
 from fairlead.contracts.zones.decide.admission.neighbours import zones_in, zones_question
 from fairlead.contracts.zones.decide.admission.review_reading import DownscaleSnapshot, decoded, downscale_of, ignored
 from fairlead.contracts.zones.decide.budgets import eviction
@@ -64,7 +64,7 @@ def lists_read_before_the_mark(patch: pytest.MonkeyPatch) -> None:
         zone = decoded(seen.review.old_object, StatefulSet)
         if isinstance(change, Admit) or zone is None:
             return real(seen, now)
-        request = Request(seen, now, change, zone, "g")
+        request = DownscaleRequest(seen, now, change, zone, "g")
         assert request.tracker is not None
         listing = zones_question(seen.review.namespace, "g")
         if todo := seen.answers.lacking((listing, request.tracker.question())):
@@ -72,7 +72,7 @@ def lists_read_before_the_mark(patch: pytest.MonkeyPatch) -> None:
         zones = zones_in(seen.answers[listing])
         assert not isinstance(zones, str)
         judged = prepare_downscale._spaced(request, zones)
-        if not isinstance(judged, Request):
+        if not isinstance(judged, DownscaleRequest):
             return judged
         return prepare_downscale._settled(judged, zones) or real(seen, now)
 
@@ -105,7 +105,7 @@ def nothing_undone(patch: pytest.MonkeyPatch) -> None:
 
 
 def undone_after_the_answer(patch: pytest.MonkeyPatch) -> None:
-    def later(request: Request, denial: Admit, end: Ask) -> Admit:
+    def later(request: DownscaleRequest, denial: Admit, end: Ask) -> Admit:
         return structs.replace(denial, afterwards=((end,), request.preparation.undo))
 
     patch.setattr(downscale_effects, "_undone", later)

@@ -13,7 +13,7 @@ from fairlead.cli import exits
 from fairlead.cli.commands.get import rows
 from fairlead.cli.commands.operator import add_arguments, options_of
 from fairlead.cli.commands.status import LaneLines, _followed
-from fairlead.cli.commands.watch import End, WatchScope, within
+from fairlead.cli.commands.watch import WatchEnd, WatchScope, within
 from fairlead.cli.connect import Cluster
 from fairlead.cli.documents_of import explain_all
 from fairlead.cli.elsewhere import why_not_found
@@ -80,7 +80,7 @@ def test_a_watch_sees_it_change_and_ends_when_it_is_done() -> None:
             await world.change(BOXES, "test", "one", {"spec": {"paused": False}})
             end = await watching
 
-        assert end == End(exits.OK)
+        assert end == WatchEnd(exits.OK)
         assert (notes.phases[0], notes.phases[-1]) == ("Paused", "Complete")
 
     play(scenario)
@@ -96,13 +96,13 @@ def test_the_status_of_a_name_that_two_contracts_have_is_a_choice() -> None:
         end = await followed(cluster, parser_of("status").parse_args(["one", "--no-wait"]))
         chosen = await followed(cluster, parser_of("status").parse_args(["zones/one", "--no-wait"]))
 
-        assert end == End(exits.USAGE, "one names several rollouts: choose toy/one or zones/one")
-        assert chosen == End(exits.OK)
+        assert end == WatchEnd(exits.USAGE, "one names several rollouts: choose toy/one or zones/one")
+        assert chosen == WatchEnd(exits.OK)
 
     play(scenario)
 
 
-async def followed(cluster: Cluster, arguments: argparse.Namespace) -> End:
+async def followed(cluster: Cluster, arguments: argparse.Namespace) -> WatchEnd:
     return await _followed(cluster, arguments, None, LaneLines(quiet=True))
 
 

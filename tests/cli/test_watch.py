@@ -17,7 +17,7 @@ from pathlib import Path
 import pytest
 
 from fairlead.cli import exits
-from fairlead.cli.commands.watch import End, WatchScope, ending, within
+from fairlead.cli.commands.watch import WatchEnd, WatchScope, ending, within
 from fairlead.cli.connect import Cluster
 from fairlead.cli.live_documents import BURST
 from fairlead.cli.main import main
@@ -41,11 +41,11 @@ SEED = 1
 
 def watched(
     world: World, wanted: WatchScope, story: Callable[[], Awaitable[None]] | None = None, seconds: float = 3600
-) -> tuple[End, Notes]:
+) -> tuple[WatchEnd, Notes]:
     """How the watch ended while the story was told, and what it showed; at the latest after an hour."""
     notes = Notes()
 
-    async def both() -> End:
+    async def both() -> WatchEnd:
         telling = asyncio.ensure_future(story()) if story else None
         try:
             return await within(seconds, Cluster(Client(world), ("test",)), wanted, notes)
@@ -67,7 +67,7 @@ def test_it_follows_a_rollout_to_its_end_and_leaves_with_0() -> None:
 
     end, notes = watched(world, WatchScope("ingester"), story)
 
-    assert end == End(exits.OK)
+    assert end == WatchEnd(exits.OK)
     assert notes.phases == ["Rolling", "Settling", "Current"]
 
 
@@ -96,7 +96,7 @@ def test_a_wait_that_no_fact_dates_is_dated_by_what_the_watch_has_seen() -> None
 def test_with_a_time_limit_it_leaves_with_4_when_that_has_passed() -> None:
     end, _ = watched(World(OLD, pods_of(OLD, "old")), WatchScope("ingester"), seconds=90)
 
-    assert end == End(exits.BLOCKED, "not complete after 1m30s")
+    assert end == WatchEnd(exits.BLOCKED, "not complete after 1m30s")
 
 
 @pytest.mark.parametrize("paused", [True, False])
@@ -120,7 +120,7 @@ def test_it_is_said_once_that_a_rollout_is_paused() -> None:
 
     end = ending([shown], WatchScope(exit_when_blocked=True))
 
-    assert end == End(exits.BLOCKED, "llm is paused: llm-0 stays at the earlier revision")
+    assert end == WatchEnd(exits.BLOCKED, "llm is paused: llm-0 stays at the earlier revision")
 
 
 def standing(outcome: str, *, ended: bool = False) -> Explain:
@@ -146,7 +146,7 @@ def test_what_was_given_up_ends_it_without_being_asked_to(outcome: str, code: in
     assert ending([given_up, standing("moving")], WatchScope()) is None
     assert ending([standing(outcome)], WatchScope()) is None
     assert ending([given_up], WatchScope(forever=True)) is None
-    assert ending([standing("done"), given_up], WatchScope()) == End(code, f"web is {outcome}")
+    assert ending([standing("done"), given_up], WatchScope()) == WatchEnd(code, f"web is {outcome}")
 
 
 def test_of_several_that_stopped_the_worst_is_told() -> None:
@@ -175,7 +175,7 @@ def test_without_a_name_it_ends_when_all_are_complete() -> None:
 
     end, notes = watched(world, WatchScope(), story)
 
-    assert end == End(exits.OK)
+    assert end == WatchEnd(exits.OK)
     assert notes.phases[0] == "Rolling Current"
     assert notes.phases[-1] == "Current Current"
 
@@ -197,7 +197,7 @@ def test_forever_stays_when_all_is_complete_and_when_there_is_nothing_yet() -> N
 def test_nothing_to_watch_is_code_3() -> None:
     end, _ = watched(World(), WatchScope())
 
-    assert end == End(
+    assert end == WatchEnd(
         exits.NOT_FOUND,
         "no StatefulSet with the label rollout-group, no Materialize, no LeaderWorkerSet, no RolloutTrait"
         " and no migration of a CRD in namespace test",
@@ -239,7 +239,7 @@ def test_a_broken_connection_is_told_and_survived() -> None:
     end, notes = watched(world, WatchScope("ingester"), story)
 
     told = [page for page in notes.pages if "shown as last seen: the cluster could not answer" in page]
-    assert end == End(exits.OK)
+    assert end == WatchEnd(exits.OK)
     assert told
     assert "shown as last seen" not in notes.pages[0]
 

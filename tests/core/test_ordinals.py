@@ -5,7 +5,7 @@ from hypothesis import given
 from hypothesis import strategies as some
 
 from fairlead.core.ordinals import natural_key, ordinal_of
-from fairlead.core.rounding import Round, scaled
+from fairlead.core.rounding import Rounding, scaled
 
 
 def test_runs_of_digits_sort_as_integers_and_the_rest_as_text() -> None:
@@ -53,4 +53,4 @@ def test_an_ordinal_is_what_follows_the_name_of_the_owner(name: str, ordinal: in
     ("percent", "of", "down", "up"), [(25, 10, 2, 3), (50, 4, 2, 2), (10, 3, 0, 1), (0, 5, 0, 0), (100, 7, 7, 7)]
 )
 def test_a_share_is_rounded_the_way_that_is_asked_for(percent: int, of: int, down: int, up: int) -> None:
-    assert (scaled(percent, of, Round.DOWN), scaled(percent, of, Round.UP)) == (down, up)
+    assert (scaled(percent, of, Rounding.DOWN), scaled(percent, of, Rounding.UP)) == (down, up)

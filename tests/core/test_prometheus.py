@@ -10,10 +10,10 @@ from hypothesis import strategies as st
 
 from fairlead.core.ask import Answer, Bad, Good
 from fairlead.core.prometheus import (
-    Failed,
     Measured,
     NoData,
     Number,
+    QueryFailed,
     address,
     escaped,
     is_one,
@@ -31,13 +31,13 @@ ANSWERS: dict[str, tuple[Answer, Measured]] = {
     "an empty vector": (vector(), NoData()),
     "not a number": (value("NaN"), NoData()),
     "a scalar that is not a number": (scalar("NaN"), NoData()),
-    "several series": (vector("1", "2"), Failed("the query gives 2 series and must give one: sum them up")),
-    "a word": (value("many"), Failed("'many' is not a number")),
-    "a number as Python writes it": (value("1_000"), Failed("'1_000' is not a number")),
-    "digits of another script": (value("\u0661"), Failed("'\u0661' is not a number")),
-    "a long word": (value("x" * 1000), Failed(f"{'x' * 200!r} is not a number")),
-    "no answer": (Bad("unreachable", "connection refused"), Failed("connection refused")),
-    "no words": (Bad("timeout"), Failed("timeout")),
+    "several series": (vector("1", "2"), QueryFailed("the query gives 2 series and must give one: sum them up")),
+    "a word": (value("many"), QueryFailed("'many' is not a number")),
+    "a number as Python writes it": (value("1_000"), QueryFailed("'1_000' is not a number")),
+    "digits of another script": (value("\u0661"), QueryFailed("'\u0661' is not a number")),
+    "a long word": (value("x" * 1000), QueryFailed(f"{'x' * 200!r} is not a number")),
+    "no answer": (Bad("unreachable", "connection refused"), QueryFailed("connection refused")),
+    "no words": (Bad("timeout"), QueryFailed("timeout")),
 }
 UNREADABLE = {
     "a matrix": reply("matrix", []),
@@ -57,7 +57,7 @@ def test_an_answer_is_a_number_or_none(answer: Answer, wanted: Measured) -> None
 
 @pytest.mark.parametrize("answer", UNREADABLE.values(), ids=UNREADABLE.keys())
 def test_what_is_no_number_is_a_failure(answer: Answer) -> None:
-    assert isinstance(measured(answer), Failed)
+    assert isinstance(measured(answer), QueryFailed)
 
 
 @pytest.mark.parametrize(("answer", "good"), [("1", True), ("1.0", True), ("0", False), ("2", False), ("+Inf", False)])
@@ -71,7 +71,7 @@ def test_an_empty_answer_is_no_success() -> None:
 
 @given(st.binary(max_size=200))
 def test_no_garbage_becomes_a_number_or_an_exception(body: bytes) -> None:
-    assert isinstance(measured(Good(body)), Failed)
+    assert isinstance(measured(Good(body)), QueryFailed)
 
 
 @given(
@@ -81,7 +81,7 @@ def test_no_garbage_becomes_a_number_or_an_exception(body: bytes) -> None:
 )
 def test_no_result_of_another_shape_becomes_an_exception(result: object) -> None:
     for kind in ("vector", "scalar"):
-        assert isinstance(measured(reply(kind, result)), Failed | NoData)
+        assert isinstance(measured(reply(kind, result)), QueryFailed | NoData)
 
 
 @given(st.floats(allow_nan=False))

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from fairlead.core.rollout_hash import ROLLOUT_HASH, ROLLOUT_HASH_VERSION, Change, HashWays, hash_of
+from fairlead.core.rollout_hash import ROLLOUT_HASH, ROLLOUT_HASH_VERSION, HashChange, HashWays, hash_of
 
 OLD = HashWays({1: hash_of})
 
@@ -23,16 +23,16 @@ BODY = {"colour": "red", "note": "x"}
 def test_workload_of_today_changes_when_its_user_changes_something() -> None:
     noted = OLD.note(BODY)
 
-    assert OLD.change({"note": "x", "colour": "red"}, noted) is Change.NONE
-    assert OLD.change({**BODY, "colour": "blue"}, noted) is Change.ROLL
+    assert OLD.change({"note": "x", "colour": "red"}, noted) is HashChange.NONE
+    assert OLD.change({**BODY, "colour": "blue"}, noted) is HashChange.ROLL
 
 
 def test_note_made_in_an_old_way_is_renewed_where_the_old_way_gives_the_same() -> None:
     noted = OLD.note(BODY)
 
-    assert NEW.change(BODY, noted) is Change.RESTAMP
-    assert NEW.change({**BODY, "note": "y"}, noted) is Change.ROLL  # the old way counted it
-    assert NEW.change(BODY, NEW.note(BODY)) is Change.NONE
+    assert NEW.change(BODY, noted) is HashChange.RESTAMP
+    assert NEW.change({**BODY, "note": "y"}, noted) is HashChange.ROLL  # the old way counted it
+    assert NEW.change(BODY, NEW.note(BODY)) is HashChange.NONE
     assert NEW.note(BODY)[ROLLOUT_HASH_VERSION] == "2"
 
 
@@ -48,4 +48,4 @@ def test_note_made_in_an_old_way_is_renewed_where_the_old_way_gives_the_same() -
     ],
 )
 def test_note_that_nobody_can_read_any_more_rolls_nothing(noted: dict[str, str]) -> None:
-    assert LATER.change({"colour": "blue"}, noted) is Change.UNKNOWN
+    assert LATER.change({"colour": "blue"}, noted) is HashChange.UNKNOWN

@@ -21,13 +21,12 @@ from fairlead.core.replay import DecidedRound
 from fairlead.engine.certificates import pairs
 from fairlead.engine.decide.ca_injection import TrustLabels, TrustScope
 from fairlead.engine.driver.questions import AskContext
-from fairlead.engine.lane import Lane
+from fairlead.engine.lane import ControllerLane
 from fairlead.engine.metrics import Metrics
 from fairlead.engine.part import PartContext
-from fairlead.engine.rounds import Rounds, Terms
+from fairlead.engine.rounds import Rounds, RoundTerms
 from fairlead.engine.serving.routes import Routes
-from fairlead.engine.serving.server import Terms as ServerTerms
-from fairlead.engine.serving.server import serving
+from fairlead.engine.serving.server import ServerTerms, serving
 from kubeloop import request
 from kubeloop.calls import Call, NoReply, Reply
 from kubeloop.client import Client
@@ -95,11 +94,11 @@ class Replica:
         site, controller = self._world.site, self.kept.rotation.controller
         await self.kept.prepare()
         outside = AskContext(client or site.client, shake=self._world.shake)
-        terms = Terms(Ledger(10.0, self._caches.covering), 10.0)
+        terms = RoundTerms(Ledger(10.0, self._caches.covering), 10.0)
         rounds: Rounds[Any] = Rounds(
             controller, outside, terms, self.log.logger(), self.told.append, record=self.rounds.append
         )
-        lane = Lane(controller, rounds, Queue(first_delay=0.5, longest_delay=2.0), self.log.logger())
+        lane = ControllerLane(controller, rounds, Queue(first_delay=0.5, longest_delay=2.0), self.log.logger())
         task = site.start(lane.run())
         lane.wake_all()
         self._tasks.append(task)

@@ -16,12 +16,12 @@ from fairlead.contracts.environments.install.definitions import definitions, mat
 from fairlead.contracts.environments.kinds import GROUP, MANAGER, MATERIALIZES
 from fairlead.engine.certificates.authority import AuthorityFiles, FromAuthority, Publication
 from fairlead.engine.conversion.health import healthy
-from fairlead.engine.conversion.webhook import LARGEST_REVIEW, Conversion
-from fairlead.engine.decide.registration import DEFINITIONS, Tree, Webhook, name_of
+from fairlead.engine.conversion.webhook import LARGEST_REVIEW, ConversionHandler
+from fairlead.engine.decide.registration import DEFINITIONS, ConversionWebhook, Tree, name_of
 from fairlead.engine.kinds.registration import Registration
 from fairlead.engine.metrics import Metrics
 from fairlead.engine.serving.routes import Routes, dispatching
-from fairlead.engine.serving.server import Terms, serving
+from fairlead.engine.serving.server import ServerTerms, serving
 from kubeloop import request
 from kubeloop.calls import Call, Handler, Reply
 from kubeloop.client import Client
@@ -61,7 +61,7 @@ class Stage:
         self.certificates = FromAuthority(self.files, self.publication, interval, self.log.logger())
         self.caches = caches_of(site.client, self.log.logger())
         self.reviews = 0
-        self.webhook = Webhook()
+        self.webhook = ConversionWebhook()
         self.health: Handler | None = None
         self.write(self.authority)
 
@@ -76,16 +76,16 @@ class Stage:
     async def serve(self) -> None:
         """Until the end of the scenario; certificates are exchanged meanwhile."""
         credentials = await self.certificates.start()
-        conversion = Conversion(RULES, self.log.logger(), heard=self._heard)
+        conversion = ConversionHandler(RULES, self.log.logger(), heard=self._heard)
         self.health = healthy(credentials, self.publication, RULES)
         routes: Routes = {"/convert": _closing(conversion), "/healthz": self.health}
         self.site.start(self.certificates.run())
         if isinstance(self.site.ground, SimGround):
             self.site.ground.cluster.network.serve(HOST, dispatching(routes))
-            self.webhook = Webhook(url=f"https://{HOST}/convert")
+            self.webhook = ConversionWebhook(url=f"https://{HOST}/convert")
             return
         port: asyncio.Future[int] = asyncio.get_running_loop().create_future()
-        terms = Terms(tls=credentials.context, largest={"/convert": LARGEST_REVIEW})
+        terms = ServerTerms(tls=credentials.context, largest={"/convert": LARGEST_REVIEW})
 
         async def server() -> None:
             async with serving(0, routes, Metrics(), self.log.logger(), terms, host="127.0.0.1") as chosen:
@@ -93,7 +93,7 @@ class Stage:
                 await asyncio.Event().wait()
 
         self.site.start(server())
-        self.webhook = Webhook(url=f"https://127.0.0.1:{await port}/convert")
+        self.webhook = ConversionWebhook(url=f"https://127.0.0.1:{await port}/convert")
 
     def forget(self) -> None:
         """As if the process had been started anew: it knows what its files hold, and nothing else."""

@@ -7,8 +7,8 @@ from fairlead.core.act import EventNote
 from fairlead.engine.assembly import assemble
 from fairlead.engine.certificates.authority import Publication
 from fairlead.engine.contract import Contract, Room
-from fairlead.engine.decide.owned_definitions import Owner
-from fairlead.engine.decide.registration import Tree, Webhook
+from fairlead.engine.decide.owned_definitions import DefinitionOwner
+from fairlead.engine.decide.registration import ConversionWebhook, Tree
 from fairlead.engine.decide.replicas import ReplicaQuestion
 from fairlead.engine.kinds.registration import Owned, Registration
 from fairlead.engine.metrics import Metrics
@@ -47,8 +47,8 @@ class Installation:
         self.told: list[EventNote] = []
         self.publication = Publication(3600.0)
         self.publication.offer(AUTHORITY.certificate)
-        self.webhook: Webhook | None = Webhook(name=service, namespace=site.namespace)
-        self.owner = Owner(
+        self.webhook: ConversionWebhook | None = ConversionWebhook(name=service, namespace=site.namespace)
+        self.owner = DefinitionOwner(
             manager=MANAGER,
             ca_manager=CA_MANAGER,
             namespace=site.namespace,

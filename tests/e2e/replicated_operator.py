@@ -15,7 +15,7 @@ from fairlead.engine.certificates.served import Credentials
 from fairlead.engine.manager import Manager
 from fairlead.engine.metrics import Metrics
 from fairlead.engine.options import OperatorOptions, PartOptions
-from fairlead.engine.serving.server import Terms, serving
+from fairlead.engine.serving.server import ServerTerms, serving
 from kubeloop.calls import Call, Reply
 from kubeloop.request import Request, Transport
 from kubesim.faults import Fault, Faulty
@@ -95,7 +95,7 @@ class Replica(ConvertingOperator):
             self.manager = manager
             self._proxy.place(self.endpoint.address, self.webhooks)
             return
-        terms = Terms(tls=credentials.context)
+        terms = ServerTerms(tls=credentials.context)
         routes = {"/convert": self._closing}
         async with serving(0, routes, Metrics(), self.log.logger(), terms, host=LOCAL) as port:
             self.manager = manager

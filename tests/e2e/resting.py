@@ -6,7 +6,7 @@ from typing import TypeAlias
 
 from msgspec import Struct
 
-from fairlead.engine.lane import Lane
+from fairlead.engine.lane import ControllerLane
 from fairlead.engine.manager import Manager
 from kubeloop import clock
 from kubeloop.objects.meta import Meta, Resource
@@ -24,7 +24,7 @@ class Known(Struct):
     metadata: Meta
 
 
-def is_idle(lane: Lane) -> bool:
+def is_idle(lane: ControllerLane) -> bool:
     """No key is ready, in work, or to be looked at soon."""
     queue = lane.queue
     soon = [due for due in queue._delayed.values() if due < clock.monotonic() + SOON]

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from fairlead.engine.serving.access_review import Reviewed
+from fairlead.engine.serving.access_review import AuthorizedHandler
 from kubeloop.calls import Call, Reply
 from kubeloop.client import Client
 from tests.e2e.clusters import Site, everywhere
@@ -21,7 +21,7 @@ async def shown(_: Call) -> Reply:
 
 async def asked(client: Client, *tokens: str, path: str = "/metrics") -> list[int]:
     """What requests with these tokens are answered, by a server that knows nothing yet."""
-    handler = Reviewed(shown, client, Log().logger())
+    handler = AuthorizedHandler(shown, client, Log().logger())
     return [
         (await handler(Call(method="GET", url=path, headers=(("Authorization", f"Bearer {token}"),)))).status
         for token in tokens

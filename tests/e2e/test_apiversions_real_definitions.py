@@ -11,7 +11,7 @@ import yaml
 
 from fairlead.contracts.apiversions import self_test
 from fairlead.contracts.apiversions.decide.convert import KindConversion as ConvertedKind
-from fairlead.contracts.apiversions.decide.convert import Version
+from fairlead.contracts.apiversions.decide.convert import KindVersion
 from fairlead.contracts.apiversions.decide.rule_sets import kind_of, read_rules
 from fairlead.engine.decide.registration import Tree
 from kubeloop.errors import Invalid
@@ -158,7 +158,7 @@ async def is_put_back(kind: KindConversion, name: str, version: str) -> bool:
     return True
 
 
-async def made_up(kind: KindConversion, version: Version, made: ConvertedKind) -> list[str]:
+async def made_up(kind: KindConversion, version: KindVersion, made: ConvertedKind) -> list[str]:
     """Names of objects of this version that the API server has taken."""
     chance, taken = Random(version.name), []
     for number in range(MADE_UP):

@@ -14,7 +14,7 @@ import msgspec
 from fairlead.cli.commands import uninstall
 from fairlead.cli.removal import NAME_LABEL, held_definitions, let_go
 from fairlead.contracts import contract
-from fairlead.engine.letting_go import Leaving
+from fairlead.engine.letting_go import LeavingInstallation
 from kubeloop.objects.core import SERVICES
 from kubeloop.objects.meta import Resource
 from kubeloop.request import Request, create, path_of
@@ -167,7 +167,7 @@ async def test_a_definition_that_another_installation_has_taken_over_meanwhile_s
         await site.client.call(Request("PATCH", path, body=body, content_type=MERGE))
 
     await convert(converted_by(site.namespace))
-    leaving = Leaving(namespace=site.namespace, services=(SERVICE,))
+    leaving = LeavingInstallation(namespace=site.namespace, services=(SERVICE,))
     held = await held_definitions(site.client, leaving)
     await let_go(site.client, leaving, held)
     released = conversion(await kind.live_definition())

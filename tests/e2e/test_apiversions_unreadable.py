@@ -17,7 +17,7 @@ import msgspec
 import pytest
 
 from fairlead.contracts.apiversions.commands import codes
-from fairlead.contracts.apiversions.decide.unreadable import GATE, OPTION, Unreadable, ambiguous, chosen, found_in
+from fairlead.contracts.apiversions.decide.unreadable import GATE, OPTION, UnreadableObject, ambiguous, chosen, found_in
 from fairlead.engine.command import Usage
 from fairlead.plane import programs
 from fairlead.plane.build import Unavailable, find
@@ -253,13 +253,13 @@ def test_the_server_s_list_of_them_names_namespaces_and_says_when_it_is_cut() ->
     found = found_in(error, "a.test", "things")
 
     assert found is not None
-    assert found.objects == (Unreadable("", "two", "x"), Unreadable("ns", "one", WHY))
+    assert found.objects == (UnreadableObject("", "two", "x"), UnreadableObject("ns", "one", WHY))
     assert not found.is_whole
     assert found_in(ServerError(500, "InternalError", "else"), "a.test", "things") is None
 
 
 def test_a_name_that_two_namespaces_have_is_not_enough() -> None:
-    objects = (Unreadable("a", "one", ""), Unreadable("b", "one", ""), Unreadable("b", "two", ""))
+    objects = (UnreadableObject("a", "one", ""), UnreadableObject("b", "one", ""), UnreadableObject("b", "two", ""))
 
     assert chosen(objects, ["b/one", "two", "three"]) == ((objects[1], objects[2]), ("three",))
     assert chosen(objects, ()) == (objects, ())

@@ -15,7 +15,7 @@ import yaml
 from msgspec import Raw
 
 from fairlead.cli import exits
-from fairlead.cli.commands.watch import End, WatchScope, follow, within
+from fairlead.cli.commands.watch import WatchEnd, WatchScope, follow, within
 from fairlead.cli.connect import Cluster
 from fairlead.cli.documents_of import explain_all
 from fairlead.cli.selection import is_blocked, is_complete
@@ -227,7 +227,7 @@ async def test_a_watch_follows_an_environment_to_the_end_of_its_rollout(scene: S
 
     end = await within(120, Cluster(scene.site.client, (scene.site.namespace,)), WatchScope("m"), notes)
 
-    assert end == End(exits.OK)
+    assert end == WatchEnd(exits.OK)
     assert [phase for phase in notes.phases if phase != "Changed"] == ["Applying", "Promoting", "Applied"]
     assert any("does not lead yet" in page for page in notes.pages)
 

@@ -9,7 +9,7 @@ import msgspec
 import yaml
 
 from fairlead.cli import exits
-from fairlead.cli.commands.watch import End, WatchScope, within
+from fairlead.cli.commands.watch import WatchEnd, WatchScope, within
 from fairlead.cli.connect import Cluster
 from fairlead.cli.documents_of import explain_all
 from fairlead.cli.views.explanation import explanation
@@ -75,7 +75,7 @@ async def gated(site: Site, **plan: int) -> Play:
     return play
 
 
-async def watched(play: Play, **scope: bool) -> End:
+async def watched(play: Play, **scope: bool) -> WatchEnd:
     cluster = Cluster(play.site.client, (play.site.namespace,))
     return await within(60, cluster, WatchScope("r", **scope), Notes())
 
@@ -131,7 +131,7 @@ async def test_a_watch_follows_a_plan_over_a_gate_and_leaves_there_when_asked_to
         exits.GATED,
         "r waits at the gate after batch 0; the last one is batch 2",
     )
-    assert end == End(exits.OK)
+    assert end == WatchEnd(exits.OK)
     assert play.state() == SUCCEEDED
 
 
@@ -141,7 +141,7 @@ async def test_a_watch_whose_time_passes_at_a_gate_says_so(site: Site) -> None:
 
     end = await watched(play)
 
-    assert end == End(exits.GATED, "not complete after 1m0s")
+    assert end == WatchEnd(exits.GATED, "not complete after 1m0s")
 
 
 @with_traits(on=("sim",))
@@ -247,7 +247,7 @@ async def test_a_failed_verification_is_told_with_its_numbers(site: Site) -> Non
 
     assert (shown.outcome, shown.ended) == ("failed", True)
     assert "total batch size = 9, totalReplicas size = 3" in shown.blocked_by[0].text
-    assert await watched(play) == End(exits.FAILED, shown.blocked_by[0].text)
+    assert await watched(play) == WatchEnd(exits.FAILED, shown.blocked_by[0].text)
 
 
 @with_traits(on=("sim",))

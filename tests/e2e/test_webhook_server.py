@@ -12,7 +12,7 @@ from fairlead.engine.certificates.served import Credentials
 from fairlead.engine.metrics import Metrics
 from fairlead.engine.options import OperatorOptions
 from fairlead.engine.serving.routes import Routes, dispatching
-from fairlead.engine.serving.server import Terms, serving
+from fairlead.engine.serving.server import ServerTerms, serving
 from kubeloop import request
 from kubeloop.client import Client
 from kubeloop.errors import ApiError
@@ -55,7 +55,7 @@ class Endpoint:
         self.credentials.swap(Pair(pair.certificate, pair.key))
 
     async def _serve(self, port: asyncio.Future[int]) -> None:
-        terms = Terms(tls=self.credentials.context)
+        terms = ServerTerms(tls=self.credentials.context)
         async with serving(0, self._routes, self.metrics, self.log.logger(), terms) as chosen:
             port.set_result(chosen)
             await asyncio.Event().wait()

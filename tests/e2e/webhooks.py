@@ -19,7 +19,7 @@ from typing import Any, Protocol
 
 import structlog
 
-from fairlead.engine.serving.server import AnsweredRequest, Terms, serving
+from fairlead.engine.serving.server import AnsweredRequest, ServerTerms, serving
 from kubeloop.calls import Call, Handler, NoReply, Reply
 from kubeloop.client import Client
 from kubeloop.errors import ApiError
@@ -204,7 +204,7 @@ async def _serving(handler: Handler, port: asyncio.Future[int]) -> None:
             working.discard(task)
             task.cancel()
 
-    terms = Terms(ending=0.1, tls=server_context())
+    terms = ServerTerms(ending=0.1, tls=server_context())
     async with serving(0, _AnyPath(answer), _Unmeasured(), structlog.get_logger(), terms) as chosen:
         port.set_result(chosen)
         try:

@@ -12,9 +12,9 @@ from fairlead.core.act import EventNote
 from fairlead.core.replay import DecidedRound, record_of, replayed
 from fairlead.engine.controller import BackOff, Controller
 from fairlead.engine.driver.questions import AskContext
-from fairlead.engine.lane import Lane
+from fairlead.engine.lane import ControllerLane
 from fairlead.engine.manager import BACKGROUND_BACK_OFF
-from fairlead.engine.rounds import Rounds, Terms
+from fairlead.engine.rounds import Rounds, RoundTerms
 from fairlead.engine.watch_troubles import Troubles
 from kubeloop.caches import Caches
 from kubeloop.client import Client
@@ -34,12 +34,12 @@ def rounds_of(
     tell: Callable[[EventNote], None] = lambda _: None,
     caches: Caches | None = None,
     record: Callable[[DecidedRound], None] | None = None,
-) -> Lane:
+) -> ControllerLane:
     back_off: BackOff = controller.back_off or BACKGROUND_BACK_OFF
     queue = Queue[Any](first_delay=back_off.first, longest_delay=back_off.longest)
-    terms = Terms(Ledger(10.0, (lambda _: ()) if caches is None else caches.covering), 10.0)
+    terms = RoundTerms(Ledger(10.0, (lambda _: ()) if caches is None else caches.covering), 10.0)
     rounds = Rounds(controller, AskContext(client), terms, log, tell, record=record)
-    return Lane(controller, rounds, queue, log)
+    return ControllerLane(controller, rounds, queue, log)
 
 
 def decided_again(rounds: Sequence[DecidedRound]) -> None:

@@ -10,7 +10,7 @@ from fairlead.core.ask import Answers, Need
 from fairlead.core.decision import Decision
 from fairlead.engine.controller import Controller, LogRecord
 from fairlead.engine.driver.questions import AskContext
-from fairlead.engine.rounds import Rounds, Terms
+from fairlead.engine.rounds import Rounds, RoundTerms
 from kubeloop.client import Client
 from kubeloop.ledger import Ledger
 from tests.engine.world import Log
@@ -48,5 +48,5 @@ def bare_rounds(
     tell: Tell = lambda _: None,
     notice: Tell = lambda _: None,
 ) -> Rounds[Answers]:
-    terms = Terms(Ledger(10.0, lambda _: ()), 10.0)
+    terms = RoundTerms(Ledger(10.0, lambda _: ()), 10.0)
     return Rounds(controller, AskContext(client), terms, (log or Log()).logger(), tell, notice=notice)

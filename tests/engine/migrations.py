@@ -9,7 +9,7 @@ from contextlib import suppress
 from msgspec import Struct, structs
 
 from fairlead.contracts.environments import migration
-from fairlead.core.audit import Line
+from fairlead.core.audit import AuditLine
 from fairlead.core.replay import DecidedRound
 from fairlead.engine.decide.migration import is_mixed, stored_in
 from fairlead.engine.decide.registration import DEFINITIONS
@@ -65,7 +65,7 @@ class World:
         self.ends: list[RunEnd] = []
         self.rests: list[float] = []
         """Seconds of rest after each run."""
-        self.lines: list[Line] = []
+        self.lines: list[AuditLine] = []
         self.decided: list[DecidedRound] = []
         self.at_once = 1
         self.sees_conversion = False

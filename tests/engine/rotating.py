@@ -18,8 +18,8 @@ from fairlead.engine.certificates import pairs
 from fairlead.engine.certificates.issuing import Signer, issue, new_signer, service_names
 from fairlead.engine.certificates.pairs import Pair
 from fairlead.engine.certificates.secret_facts import certificates_in, leaf_of, pair_of, stored_of, trouble_with
-from fairlead.engine.decide.bundles import Certificate, Place, Target
-from fairlead.engine.decide.certificate import Facts
+from fairlead.engine.decide.bundles import BundleTarget, Certificate, Place
+from fairlead.engine.decide.certificate import CertificateFacts
 from fairlead.engine.decide.exchange import Show, exchange
 from fairlead.engine.decide.registration import DEFINITIONS
 from fairlead.engine.decide.rotation import rotate
@@ -145,11 +145,11 @@ class World:
             answers=answers,
         )
 
-    def targets(self) -> tuple[Target, ...]:
+    def targets(self) -> tuple[BundleTarget, ...]:
         made = []
         for name, held in self.bundles.items():
             ref = Ref(VALIDATING if name == "hooks" else DEFINITIONS, "", name)
-            made.append(Target(ref, str(self.version), (Place("/at", held),), self.keepers.get(name, "")))
+            made.append(BundleTarget(ref, str(self.version), (Place("/at", held),), self.keepers.get(name, "")))
         return tuple(made)
 
     def _held(self, known: dict[str, datetime]) -> dict[str, datetime]:
@@ -230,7 +230,9 @@ class World:
             pair = pair_of(self.secret)
             if pair == replica.shown or trouble_with(pair, NAMES[0], self.now):
                 continue
-            facts = Facts(problem="is not there") if replica.shown is None else pairs.inspected(replica.shown)
+            facts = (
+                CertificateFacts(problem="is not there") if replica.shown is None else pairs.inspected(replica.shown)
+            )
             if isinstance(exchange(facts, self.trusted_since(pair), self.now), Show):
                 replica.shown = pair
         self.check()

@@ -13,7 +13,7 @@ from fairlead.engine.serving.access_review import (
     MOST_VERDICTS,
     REFUSED_SECONDS,
     TIMEOUT,
-    Reviewed,
+    AuthorizedHandler,
     bearer_of,
 )
 from kubeloop.calls import Call, Reply
@@ -36,7 +36,7 @@ class Door:
         self.fault: Fault | None = None
         self.log = Log()
         client = Client(Faulty(self.cluster.transport(master("operator")), self._strike), timeout=5.0)
-        self.handler = Reviewed(self._shown, client, self.log.logger())
+        self.handler = AuthorizedHandler(self._shown, client, self.log.logger())
 
     def _strike(self, request: Request, _: int) -> Fault | None:
         self.asked.append(request.path.rsplit("/", 1)[1])
@@ -173,7 +173,7 @@ class Proxy:
 def test_garbage_in_the_place_of_a_review_lets_nobody_in(body: bytes, status: int) -> None:
     async def scenario(door: Door) -> None:
         client = Client(Proxy(door.cluster.transport(), body))
-        handler = Reviewed(door.handler._handler, client, door.log.logger())
+        handler = AuthorizedHandler(door.handler._handler, client, door.log.logger())
 
         answer = await handler(Call(method="GET", url="/metrics", headers=(("Authorization", "Bearer admin"),)))
 

@@ -15,7 +15,7 @@ from fairlead.core.decision import Decision, Hold, Move
 from fairlead.core.reason import Reason
 from fairlead.engine.controller import Controller, LogRecord, RolloutKey
 from fairlead.engine.driver.questions import AskContext
-from fairlead.engine.rounds import PassFailed, Rounds, Terms
+from fairlead.engine.rounds import PassFailed, Rounds, RoundTerms
 from fairlead.engine.watch_troubles import Troubles
 from kubeloop.caches import Caches
 from kubeloop.client import Client
@@ -61,7 +61,7 @@ class Mourner:
             done={Does.APPLY_OBJECT: LogRecord("info", "noted")},
             handled=self._handled,
         )
-        terms = Terms(Ledger(10.0, self.caches.covering), 5.0)
+        terms = RoundTerms(Ledger(10.0, self.caches.covering), 5.0)
         self.rounds = Rounds(controller, AskContext(client), terms, log, lambda _: None)
 
     def _gather(self, key: RolloutKey, _: Answers) -> Seen:

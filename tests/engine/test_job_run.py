@@ -14,13 +14,13 @@ from msgspec import Struct, structs
 
 from fairlead.core.act import Does, Patch, PatchKind
 from fairlead.core.ask import Bad, Good, Need
-from fairlead.core.audit import Line
+from fairlead.core.audit import AuditLine
 from fairlead.core.decision import Decision, Hold
 from fairlead.core.reason import Reason
-from fairlead.engine.decide.job import JobSnapshot, Turn, journaled
+from fairlead.engine.decide.job import JobSnapshot, StepResult, journaled
 from fairlead.engine.driver.request_pace import RequestPace
 from fairlead.engine.job_run import CommandJob, JobStopped, RunTerms, run_job
-from fairlead.engine.progress import Reporter, Tally
+from fairlead.engine.progress import ProgressReporter, RunProgress
 from kubeloop import clock
 from kubeloop.errors import ServerError, TransportError
 from kubeloop.objects.core import PODS
@@ -39,17 +39,17 @@ class Count(Struct, frozen=True):
     failed: tuple[str, ...] = ()
 
 
-def step(seen: JobSnapshot[Count, None], now: datetime) -> Turn[Count] | Need:
+def step(seen: JobSnapshot[Count, None], now: datetime) -> StepResult[Count] | Need:
     """Labels pods, page after page."""
     journal = seen.journal or Count()
     if journal.page == PAGES:
-        return Turn(journal, Decision("end", Hold(Reason.COMPLETE)))
+        return StepResult(journal, Decision("end", Hold(Reason.COMPLETE)))
     writes = tuple(labelled(f"p-{journal.page}-{number}") for number in range(OF_PAGE))
     if todo := seen.answers.lacking(writes):
         return Need(todo)
     failed = tuple(each.ref.name for each in writes if isinstance(seen.answers[each], Bad))
     after = structs.replace(journal, page=journal.page + 1, failed=(*journal.failed, *failed))
-    return Turn(after, Decision("page", Hold(Reason.MIGRATING, now)))
+    return StepResult(after, Decision("page", Hold(Reason.MIGRATING, now)))
 
 
 def labelled(name: str) -> Patch:
@@ -57,8 +57,8 @@ def labelled(name: str) -> Patch:
     return Patch(ref=Ref(PODS, "ns", name), kind=PatchKind.MERGE, body=body, does=Does.REWRITE_OBJECT)
 
 
-def tally(journal: Count) -> Tally:
-    return Tally(subject="pods", phase="Label", done=journal.page * OF_PAGE, total=PAGES * OF_PAGE)
+def tally(journal: Count) -> RunProgress:
+    return RunProgress(subject="pods", phase="Label", done=journal.page * OF_PAGE, total=PAGES * OF_PAGE)
 
 
 JOB: CommandJob[Count, None] = CommandJob(
@@ -74,7 +74,7 @@ class World:
                 self.server.put(a_pod(f"p-{page}-{number}"))
         self.server.requests.clear()
         self.records = MemoryRecords()
-        self.lines: list[Line] = []
+        self.lines: list[AuditLine] = []
         self.told = io.StringIO()
 
     def terms(self, *, qps: float = 0.0, burst: int = 1, **more: Any) -> RunTerms:
@@ -83,7 +83,7 @@ class World:
             records=self.records,
             pace=RequestPace(qps, burst),
             audit=self.lines.append,
-            reporter=Reporter("json", self.told),
+            reporter=ProgressReporter("json", self.told),
             **more,
         )
 

@@ -15,7 +15,7 @@ from fairlead.core.decision import Decision, Hold, Move
 from fairlead.core.reason import Reason
 from fairlead.engine.controller import Controller, LogRecord, RolloutKey
 from fairlead.engine.driver.questions import AskContext
-from fairlead.engine.rounds import Rounds, Terms
+from fairlead.engine.rounds import Rounds, RoundTerms
 from fairlead.engine.watch_troubles import Troubles
 from kubeloop.caches import Caches
 from kubeloop.client import Client
@@ -38,7 +38,7 @@ class Scene:
         self.pods = self.caches.informer(PODS, Pod, namespace="test")
         self.seen: list[dict[str, str]] = []
         """What each look of the set saw: pods by name with their mark."""
-        terms = Terms(Ledger(CATCH_UP, self.caches.covering), 5.0)
+        terms = RoundTerms(Ledger(CATCH_UP, self.caches.covering), 5.0)
         self.group = Rounds(self._group(), AskContext(client), terms, log, lambda _: None)
         self.set = Rounds(self._set(), AskContext(client), terms, log, lambda _: None)
 

@@ -14,7 +14,7 @@ from fairlead.core.decision import Decision, Hold
 from fairlead.core.reason import Reason
 from fairlead.engine.controller import Controller, RolloutKey
 from fairlead.engine.driver.questions import AskContext
-from fairlead.engine.rounds import Rounds, Terms
+from fairlead.engine.rounds import Rounds, RoundTerms
 from kubeloop import clock
 from kubeloop.client import Client
 from kubeloop.ledger import Ledger
@@ -64,7 +64,7 @@ def asked(within: Callable[[Answers], float] | None) -> tuple[Answer, float]:
             done={},
             asks_within=within,
         )
-        terms = Terms(Ledger(5.0, lambda _: ()), 5.0)
+        terms = RoundTerms(Ledger(5.0, lambda _: ()), 5.0)
         rounds = Rounds(controller, AskContext(Client(Slow())), terms, Log().logger(), lambda _: None)
         begun = clock.monotonic()
         await rounds.run(RolloutKey(("", "a")))

@@ -21,7 +21,7 @@ from fairlead.engine.certificates.served import CertificateFiles, Credentials
 from fairlead.engine.certificates.trouble import CertificateTrouble
 from fairlead.engine.options import OperatorOptions, WebhookOptions
 from fairlead.engine.process import _process, config_of
-from fairlead.engine.serving.https_server import Ending
+from fairlead.engine.serving.https_server import Shutdown
 from fairlead.engine.serving.plain_paths import PlainPaths
 from kubeloop import clock, request
 from kubeloop.client import Client
@@ -210,7 +210,7 @@ def test_webhooks_are_taken_for_a_while_after_a_signal_and_no_longer_after_a_sec
     drain: float, again: float | None, seconds: float
 ) -> None:
     async def scenario() -> None:
-        ending = Ending(drain)
+        ending = Shutdown(drain)
         loop = asyncio.get_running_loop()
         loop.call_later(1, ending.asked)
         if again is not None:

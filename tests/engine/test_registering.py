@@ -14,7 +14,7 @@ from fairlead.core.replay import DecidedRound
 from fairlead.engine.certificates.authority import Publication
 from fairlead.engine.certificates.pairs import Pair
 from fairlead.engine.controller import RolloutKey
-from fairlead.engine.decide.registration import DEFINITIONS, Tree, Webhook
+from fairlead.engine.decide.registration import DEFINITIONS, ConversionWebhook, Tree
 from fairlead.engine.kinds.registration import Registration, RegistrationFailed
 from kubeloop import clock
 from kubeloop.client import Client
@@ -30,7 +30,7 @@ from tests.kubeloop.scripted import failure
 
 INTERVAL = 600.0
 FIRST, SECOND = Authority(), Authority()
-HOOK = Webhook(name="hook", namespace="operator", port=8001)
+HOOK = ConversionWebhook(name="hook", namespace="operator", port=8001)
 NONE = {"metadata": {"name": NAME}, "spec": {"conversion": {"strategy": "None"}}}
 """What another tool leaves of the conversion."""
 

@@ -16,7 +16,7 @@ from fairlead.contracts.environments.settings import ConversionOptions, Settings
 from fairlead.engine.options import OperatorOptions
 from fairlead.engine.process import START_TIMEOUT, run
 from fairlead.engine.process_context import ProcessContext
-from fairlead.engine.serving.server import Terms
+from fairlead.engine.serving.server import ServerTerms
 from kubeloop.objects.admissionregistration import VALIDATING, WebhookConfiguration
 from kubesim.pki import Authority
 from tests.engine.world import World, play
@@ -117,11 +117,11 @@ def test_conversions_have_a_bound_on_what_is_held_and_five_seconds_at_the_end(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """environments B5: the cluster is silent; conversion is served all the same, until two signals end it at once."""
-    served: list[Terms] = []
+    served: list[ServerTerms] = []
 
     @asynccontextmanager
     async def noting(*given: object, **_: object) -> AsyncIterator[int]:
-        served.extend(each for each in given if isinstance(each, Terms))
+        served.extend(each for each in given if isinstance(each, ServerTerms))
         for number in (signal.SIGTERM, signal.SIGINT):
             os.kill(os.getpid(), number)
         yield 1

@@ -8,13 +8,13 @@ from typing import Any
 import msgspec
 from msgspec import Struct
 
-from fairlead.contracts.apiversions.decide.payload import Payload, Verdict, judged
+from fairlead.contracts.apiversions.decide.payload import Payload, PayloadVerdict, judged
 from fairlead.contracts.apiversions.decide.payload_actions import condition, normalizing, note, noted_payload
 from fairlead.core.act import AnyWrite, Create, Does, EventNote, Patch, PatchKind
 from fairlead.core.ask import Answers
 from fairlead.core.decision import Decision, Hold, Move
 from fairlead.core.reason import Reason
-from fairlead.core.rollout_hash import Change, HashWays, hash_of
+from fairlead.core.rollout_hash import HashChange, HashWays, hash_of
 from kubeloop.objects.apps import STATEFULSETS
 from kubeloop.objects.meta import Ref
 from tests.widgets.kinds import FINALIZER, KIND, OF_WIDGET, REGISTERED, WIDGETS, Widget, Workload
@@ -60,7 +60,7 @@ def decide(seen: Seen, now: datetime) -> Decision:
     about = note(payload, _ref(seen.widget), WIDGETS.version, meta.generation)
     tell = () if about is None else (about,)
     reports = _status(seen, payload, now)
-    if payload.verdict is Verdict.AMBIGUOUS or payload.tree is None:
+    if payload.verdict is PayloadVerdict.AMBIGUOUS or payload.tree is None:
         return Decision("ambiguous", Hold(Reason.PAYLOAD_AMBIGUOUS), tell, reports=reports)
     rewritten = normalizing(seen.widget.tree, payload, KIND, REGISTERED) if seen.settings.normalizes else None
     if rewritten is not None:
@@ -111,9 +111,9 @@ def _workload(seen: Seen, spec: dict[str, Any]) -> tuple[AnyWrite, ...]:
         return (_created(seen, spec, ways.note(body)),)
     change = ways.change(body, found.metadata.annotations)
     wanted: dict[str, Any] = {}
-    if change is not Change.NONE:
+    if change is not HashChange.NONE:
         wanted["metadata"] = {"annotations": ways.note(body)}
-    if change is Change.ROLL:
+    if change is HashChange.ROLL:
         wanted["spec"] = {"template": _template(seen, spec)}
     if found.spec.get("replicas") != replicas:
         wanted.setdefault("spec", {})["replicas"] = replicas
@@ -128,7 +128,7 @@ def _workload(seen: Seen, spec: dict[str, Any]) -> tuple[AnyWrite, ...]:
             kind=PatchKind.MERGE,
             body=msgspec.json.encode(wanted),
             resource_version=found.metadata.resource_version,
-            tell=_forgotten(seen) if change is Change.UNKNOWN else None,
+            tell=_forgotten(seen) if change is HashChange.UNKNOWN else None,
         ),
     )
 

@@ -7,12 +7,12 @@ from typing import Any, cast
 
 from msgspec import structs
 
-from fairlead.contracts.apiversions.decide.payload import Verdict, judged
+from fairlead.contracts.apiversions.decide.payload import PayloadVerdict, judged
 from fairlead.core.act import Does
 from fairlead.core.ask import Answers
 from fairlead.core.decision import Decision
 from fairlead.engine.controller import Controller, LogRecord, RolloutKey, Wake
-from fairlead.engine.decide.guard import Subject, subject_of
+from fairlead.engine.decide.guard import GuardedObject, subject_of
 from fairlead.engine.part import Part, PartContext
 from kubeloop.informer import Change, Informer
 from kubeloop.objects.apps import STATEFULSETS
@@ -45,7 +45,7 @@ def part(context: PartContext, settings: Settings) -> Part:
 
     def observe(key: RolloutKey, seen: Seen, _: Decision, __: datetime) -> None:
         verdict = judged(seen.widget.tree, KIND).verdict
-        word = "" if verdict is Verdict.HUB else verdict.value
+        word = "" if verdict is PayloadVerdict.HUB else verdict.value
         context.metrics.mismatched.passed(WIDGETS, *key, word)
 
     def scopes(key: RolloutKey) -> tuple[str, ...]:
@@ -72,7 +72,7 @@ def part(context: PartContext, settings: Settings) -> Part:
     return Part(name=PART, controllers=(controller,))
 
 
-def _subject(seen: Seen) -> Subject:
+def _subject(seen: Seen) -> GuardedObject:
     meta = seen.widget.metadata
     made = () if seen.workload is None else (seen.workload.metadata,)
     found = subject_of(WIDGETS, meta, meta.annotations, made, seen.answers)

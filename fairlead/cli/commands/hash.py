@@ -53,7 +53,7 @@ def run(arguments: argparse.Namespace) -> int:
 
 def hashes_in(names: Iterable[str]) -> tuple[list[Hashed], list[str]]:
     """What the files hold, and a sentence for each thing that is wrong with them."""
-    from fairlead.engine.object_files import Unreadable, objects_in, shown
+    from fairlead.engine.object_files import UnreadableFile, objects_in, shown
 
     known = hashes()
     found: list[Hashed] = []
@@ -61,7 +61,7 @@ def hashes_in(names: Iterable[str]) -> tuple[list[Hashed], list[str]]:
     for name in names:
         try:
             trees = objects_in(name)
-        except Unreadable as error:
+        except UnreadableFile as error:
             wrong.append(str(error))
             continue
         if not any(each.is_one(tree) for tree in trees for each in known):

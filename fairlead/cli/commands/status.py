@@ -12,7 +12,7 @@ from fairlead.cli.commands.explain import NAME_HELP
 from fairlead.cli.flags.common import add_cluster, add_output
 
 if TYPE_CHECKING:
-    from fairlead.cli.commands.watch import End
+    from fairlead.cli.commands.watch import WatchEnd
     from fairlead.cli.connect import Cluster
     from fairlead.core.explain import Explain
 
@@ -56,14 +56,16 @@ def run(arguments: argparse.Namespace) -> int:
     return talk(arguments, work)
 
 
-async def _followed(cluster: Cluster, arguments: argparse.Namespace, seconds: float | None, lines: LaneLines) -> End:
-    from fairlead.cli.commands.watch import End, WatchScope, within
+async def _followed(
+    cluster: Cluster, arguments: argparse.Namespace, seconds: float | None, lines: LaneLines
+) -> WatchEnd:
+    from fairlead.cli.commands.watch import WatchEnd, WatchScope, within
     from fairlead.cli.selection import is_complete
 
     wanted = WatchScope(arguments.name, exit_when_blocked=True, once=arguments.no_wait, single=True)
     end = await within(seconds, cluster, wanted, lines)
     if arguments.no_wait and not end.text and lines.last is not None and not is_complete(lines.last):
-        return End(exits.BLOCKED)
+        return WatchEnd(exits.BLOCKED)
     return end
 
 

@@ -16,7 +16,7 @@ from fairlead.contracts import contract
 if TYPE_CHECKING:
     from fairlead.cli.connect import Cluster
     from fairlead.cli.removal import Item, Removal
-    from fairlead.engine.letting_go import Held
+    from fairlead.engine.letting_go import HeldDefinition
     from kubeloop.client import Client
 
 
@@ -120,7 +120,7 @@ def shown(items: Sequence[Item], part: str, namespace: str, *, kinds: bool) -> s
     return "\n".join(lines)
 
 
-def shown_definitions(definitions: Sequence[Held], *, leave: bool) -> str:
+def shown_definitions(definitions: Sequence[HeldDefinition], *, leave: bool) -> str:
     """What becomes of definitions that name it, for people; ends its lines."""
     if not definitions:
         return ""
@@ -128,7 +128,7 @@ def shown_definitions(definitions: Sequence[Held], *, leave: bool) -> str:
     return "".join(f"{line}\n" for line in ("Definitions whose objects it converts:", *(f"  {each}" for each in told)))
 
 
-def _left(definition: Held) -> str:
+def _left(definition: HeldDefinition) -> str:
     return f"{definition.name}: stays as it is; {definition.fails} will fail"
 
 
@@ -151,7 +151,11 @@ def stopped(removal: Removal) -> str:
 
 
 def document(
-    namespace: str, items: Sequence[Item], removal: Removal, definitions: Sequence[Held] = (), unmarked: int = 0
+    namespace: str,
+    items: Sequence[Item],
+    removal: Removal,
+    definitions: Sequence[HeldDefinition] = (),
+    unmarked: int = 0,
 ) -> str:
     """The same for programs."""
     import msgspec
@@ -183,7 +187,7 @@ def _plain(item: Item) -> dict[str, object]:
     }
 
 
-def _agreed(items: Sequence[Item], definitions: Sequence[Held] = ()) -> bool:
+def _agreed(items: Sequence[Item], definitions: Sequence[HeldDefinition] = ()) -> bool:
     go = sum(not each.obstacles for each in definitions)
     detached = f"Detach {go} definition{'s' * (go != 1)}" if go else ""
     removed = f"{'and remove' if go else 'Remove'} {_count(items)}" if items else ""

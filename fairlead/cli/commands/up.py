@@ -26,7 +26,7 @@ from fairlead.core.alternatives import alternatives
 from kubesim.pace import FASTEST, speed_of
 
 if TYPE_CHECKING:
-    from fairlead.cli.embedded.apply_files import Found
+    from fairlead.cli.embedded.apply_files import FileObject
     from fairlead.cli.embedded.host import HostFiles
     from fairlead.engine.contract import Room
     from fairlead.engine.demo import AnyDemo
@@ -167,9 +167,9 @@ def demos() -> dict[str, Room[AnyDemo]]:
 def _attempt(arguments: argparse.Namespace, demo: AnyDemo | None) -> int:
     """Runs it; what a user can mend is said in a sentence."""
     from fairlead.cli.connect import fail
-    from fairlead.cli.embedded.apply_files import Refused, found_in
+    from fairlead.cli.embedded.apply_files import ApplyRefused, found_in
     from fairlead.cli.embedded.host import held
-    from fairlead.engine.object_files import Unreadable
+    from fairlead.engine.object_files import UnreadableFile
     from kubesim.copies import Unusable
     from kubesim.hosting import Unhostable
     from kubesim.loading import state_in
@@ -183,8 +183,8 @@ def _attempt(arguments: argparse.Namespace, demo: AnyDemo | None) -> int:
             start = max(datetime.now(UTC), state.now) if state is not None else None
             with asyncio.Runner(loop_factory=lambda: PacedLoop(start=start)) as runner:
                 return runner.run(_up(arguments, demo, state, objects))
-    except (Unusable, Unreadable, Unhostable, OSError, ExceptionGroup) as problem:
-        mendable, other = _sorted(problem, (Unusable, Unreadable, Unhostable, Refused, OSError))
+    except (Unusable, UnreadableFile, Unhostable, OSError, ExceptionGroup) as problem:
+        mendable, other = _sorted(problem, (Unusable, UnreadableFile, Unhostable, ApplyRefused, OSError))
         if other is not None or mendable is None:
             raise
         if isinstance(mendable, BrokenPipeError):
@@ -211,7 +211,9 @@ def _sorted(problem: Exception, kinds: tuple[type[Exception], ...]) -> tuple[Exc
     return problem, None
 
 
-async def _up(arguments: argparse.Namespace, demo: AnyDemo | None, state: Copy | None, objects: list[Found]) -> int:
+async def _up(
+    arguments: argparse.Namespace, demo: AnyDemo | None, state: Copy | None, objects: list[FileObject]
+) -> int:
     from fairlead.cli.embedded.apply_files import apply_all
     from fairlead.cli.embedded.demo_player import play
     from fairlead.cli.embedded.host import HostFiles, own_log

@@ -35,7 +35,7 @@ class WatchScope:
 
 
 @dataclass(frozen=True)
-class End:
+class WatchEnd:
     code: int
     text: str = ""
     """For standard error; empty when there is nothing to say."""
@@ -86,7 +86,7 @@ def duration(text: str) -> float | None:
     return seconds
 
 
-async def within(seconds: float | None, cluster: Cluster, wanted: WatchScope, screen: Screen) -> End:
+async def within(seconds: float | None, cluster: Cluster, wanted: WatchScope, screen: Screen) -> WatchEnd:
     """Follows for so many seconds at most."""
     import asyncio
 
@@ -102,7 +102,7 @@ async def within(seconds: float | None, cluster: Cluster, wanted: WatchScope, sc
 
         stopped = worst_of(last.seen)
         code = exits.BLOCKED if stopped is None else exits.of_outcome(stopped.outcome)
-        return End(code, f"not complete after {format_go(seconds or 0)}")
+        return WatchEnd(code, f"not complete after {format_go(seconds or 0)}")
 
 
 class _Last:
@@ -117,7 +117,7 @@ class _Last:
         self._screen.show(seen, now, trouble)
 
 
-async def follow(cluster: Cluster, wanted: WatchScope, screen: Screen) -> End:
+async def follow(cluster: Cluster, wanted: WatchScope, screen: Screen) -> WatchEnd:
     """Shows every change until something ends it."""
     from fairlead.cli.documents_of import Documents, looks
     from fairlead.cli.live_documents import LiveScopes
@@ -133,18 +133,18 @@ async def follow(cluster: Cluster, wanted: WatchScope, screen: Screen) -> End:
             seen = await documents.look()
             chosen = seen if wanted.name is None else named(seen, wanted.name)
             if not chosen and not (wanted.forever and wanted.name is None):
-                return End(exits.NOT_FOUND, _gone(wanted) if known else await _unknown(wanted, seen, cluster))
+                return WatchEnd(exits.NOT_FOUND, _gone(wanted) if known else await _unknown(wanted, seen, cluster))
             known = True
             if wanted.single and len(chosen) > 1:
-                return End(exits.USAGE, several(chosen, wanted.name or ""))
+                return WatchEnd(exits.USAGE, several(chosen, wanted.name or ""))
             screen.show(chosen, clock.now(), live.trouble)
-            end = ending(chosen, wanted) or (End(exits.OK) if wanted.once else None)
+            end = ending(chosen, wanted) or (WatchEnd(exits.OK) if wanted.once else None)
             if end is not None:
                 return end
             await live.next(TICK)
 
 
-def ending(seen: Sequence[Explain], wanted: WatchScope) -> End | None:
+def ending(seen: Sequence[Explain], wanted: WatchScope) -> WatchEnd | None:
     """Whether what is seen ends the watch, and how."""
     from fairlead.cli.selection import is_over, worst_of
 
@@ -153,10 +153,10 @@ def ending(seen: Sequence[Explain], wanted: WatchScope) -> End | None:
         return _stopped(stopped)
     if wanted.forever or not all(map(is_over, seen)):
         return None
-    return End(exits.OK) if stopped is None else _stopped(stopped)
+    return WatchEnd(exits.OK) if stopped is None else _stopped(stopped)
 
 
-def _stopped(one: Explain) -> End:
+def _stopped(one: Explain) -> WatchEnd:
     from fairlead.cli.selection import phase_word
     from fairlead.cli.views.render import name_of
     from fairlead.cli.views.severity import waits_of
@@ -164,7 +164,7 @@ def _stopped(one: Explain) -> End:
     said = f"{name_of(one)} is {phase_word(one)}"
     why = waits_of(one)[0].text if one.blocked_by else said
     is_told = why.startswith((said, f"{name_of(one)} "))
-    return End(exits.of_outcome(one.outcome), why if is_told else f"{said}: {why}")
+    return WatchEnd(exits.of_outcome(one.outcome), why if is_told else f"{said}: {why}")
 
 
 async def _unknown(wanted: WatchScope, seen: Sequence[Explain], cluster: Cluster) -> str:

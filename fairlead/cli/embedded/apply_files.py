@@ -10,7 +10,7 @@ from typing import Any, cast
 import msgspec
 from msgspec import Struct
 
-from fairlead.engine.object_files import STDIN, Unreadable, objects_in, shown
+from fairlead.engine.object_files import STDIN, UnreadableFile, objects_in, shown
 from kubeloop import request
 from kubeloop.client import Client
 from kubeloop.discovery import discover
@@ -29,11 +29,11 @@ _SUFFIXES = (".yaml", ".yml", ".json")
 Tree = dict[str, Any]
 
 
-class Refused(Exception):
+class ApplyRefused(Exception):
     """An object could not be applied; the text is a sentence that says which one and why."""
 
 
-class Found(Struct, frozen=True):
+class FileObject(Struct, frozen=True):
     """An object of a file."""
 
     place: str
@@ -45,15 +45,15 @@ class Found(Struct, frozen=True):
         return f"{self.tree['kind']} {self.tree['metadata']['name']}"
 
 
-def found_in(names: Iterable[str]) -> list[Found]:
-    """The objects of files and of all manifests in folders, in order; raises Unreadable."""
+def found_in(names: Iterable[str]) -> list[FileObject]:
+    """The objects of files and of all manifests in folders, in order; raises UnreadableFile."""
     return [found for name in names for found in _found(name)]
 
 
-def _found(name: str) -> list[Found]:
+def _found(name: str) -> list[FileObject]:
     found = [each for file in _files(name) for each in _objects(file)]
     if not found:
-        raise Unreadable(f"{shown(name)} holds no objects: leave it out, or put some into it")
+        raise UnreadableFile(f"{shown(name)} holds no objects: leave it out, or put some into it")
     return found
 
 
@@ -62,21 +62,21 @@ def _files(name: str) -> list[str]:
         return [name]
     files = sorted(str(path) for path in Path(name).iterdir() if path.suffix in _SUFFIXES and path.is_file())
     if not files:
-        raise Unreadable(f"{name} holds no file that ends in {', '.join(_SUFFIXES)}")
+        raise UnreadableFile(f"{name} holds no file that ends in {', '.join(_SUFFIXES)}")
     return files
 
 
-def _objects(name: str) -> list[Found]:
+def _objects(name: str) -> list[FileObject]:
     found = []
     for number, tree in enumerate(objects_in(name), start=1):
         place = f"object {number} of {shown(name)}"
         match tree:
             case {"apiVersion": str(), "kind": str(), "metadata": {"name": str() as called, **rest}}:
                 if not _is_name(called) or not _is_name(rest.get("namespace") or "default"):
-                    raise Unreadable(f"{place} has a name or namespace that cannot be one: see its metadata")
-                found.append(Found(place, cast("Tree", tree)))
+                    raise UnreadableFile(f"{place} has a name or namespace that cannot be one: see its metadata")
+                found.append(FileObject(place, cast("Tree", tree)))
             case _:
-                raise Unreadable(f"{place} is no Kubernetes object: it needs apiVersion, kind and metadata.name")
+                raise UnreadableFile(f"{place} is no Kubernetes object: it needs apiVersion, kind and metadata.name")
     return found
 
 
@@ -85,8 +85,8 @@ def _is_name(value: object) -> bool:
     return isinstance(value, str) and value not in ("", ".", "..") and "/" not in value and "%" not in value
 
 
-async def apply_all(client: Client, objects: Iterable[Found]) -> int:
-    """Applies them and answers with how many they were; raises Refused."""
+async def apply_all(client: Client, objects: Iterable[FileObject]) -> int:
+    """Applies them and answers with how many they were; raises ApplyRefused."""
     ordered = sorted(objects, key=lambda each: FIRST.index(each.tree["kind"]) if each.tree["kind"] in FIRST else 2)
     for found in ordered:
         try:
@@ -94,18 +94,18 @@ async def apply_all(client: Client, objects: Iterable[Found]) -> int:
             if ref.resource == DEFINITIONS:
                 await _established(client, ref, found)
         except ApiError as error:
-            raise Refused(f"{found.place}, {found.title}, was refused: {error}") from error
+            raise ApplyRefused(f"{found.place}, {found.title}, was refused: {error}") from error
     return len(ordered)
 
 
-async def _apply(client: Client, found: Found) -> Ref:
+async def _apply(client: Client, found: FileObject) -> Ref:
     tree = found.tree
     group, _, version = tree["apiVersion"].rpartition("/")
     served = {each.resource.version: each.resource for each in await discover(client, group, tree["kind"])}
     resource = served.get(version)
     if resource is None:
         known = f"; there is {', '.join(served)}" if served else _unknown(group)
-        raise Refused(f"{found.place}: the cluster serves no {tree['kind']} in {tree['apiVersion']}{known}")
+        raise ApplyRefused(f"{found.place}: the cluster serves no {tree['kind']} in {tree['apiVersion']}{known}")
     namespace = (tree["metadata"].get("namespace") or "default") if resource.namespaced else ""
     ref = Ref(resource, namespace, tree["metadata"]["name"])
     await client.call(request.apply(ref, msgspec.json.encode(tree), MANAGER, force=True))
@@ -125,7 +125,7 @@ class _Definition(Struct, frozen=True):
     status: _Status = _Status()
 
 
-async def _established(client: Client, ref: Ref, found: Found) -> None:
+async def _established(client: Client, ref: Ref, found: FileObject) -> None:
     """Objects of a kind can be made once its definition says so."""
     try:
         async with asyncio.timeout(ESTABLISHED_WITHIN):
@@ -138,4 +138,6 @@ async def _established(client: Client, ref: Ref, found: Found) -> None:
                     return
                 await asyncio.sleep(_LOOK_EVERY)
     except (TimeoutError, NotFound):
-        raise Refused(f"{found.place}, {found.title}, is not established: does another kind have its names?") from None
+        raise ApplyRefused(
+            f"{found.place}, {found.title}, is not established: does another kind have its names?"
+        ) from None

@@ -9,7 +9,7 @@ from contextlib import chdir, contextmanager
 from functools import partial
 from pathlib import Path
 
-from fairlead.cli.embedded.apply_files import Refused
+from fairlead.cli.embedded.apply_files import ApplyRefused
 from fairlead.engine.demo import AnyDemo, CommandDemo, Demo, DemoFailed, WorstSeen
 from kubeloop import clock
 from kubeloop.client import Client
@@ -17,7 +17,7 @@ from kubeloop.errors import ApiError
 
 
 async def play(demo: AnyDemo, client: Client, folder: Path, *, color: bool) -> None:
-    """Returns when it is over; raises Refused where it cannot be played."""
+    """Returns when it is over; raises ApplyRefused where it cannot be played."""
     if isinstance(demo, CommandDemo):
         await _play_commands(demo, client, folder / "demo")
     else:
@@ -55,7 +55,7 @@ def _playable() -> Iterator[None]:
         yield
     except ApiError as error:
         remedy = "leave out --demo, or the --load or -f that made it so"
-        raise Refused(f"the demo cannot be played on this cluster ({error}): {remedy}") from error
+        raise ApplyRefused(f"the demo cannot be played on this cluster ({error}): {remedy}") from error
 
 
 def _comment(text: str) -> None:
@@ -81,6 +81,6 @@ async def _play_commands(demo: CommandDemo, client: Client, folder: Path) -> Non
         with chdir(folder):  # commands name files as people do who are there
             await demo.play(client, run, _comment)
     except DemoFailed as error:
-        raise Refused(f"the demo stops: {error}") from error
+        raise ApplyRefused(f"the demo stops: {error}") from error
     took = asyncio.get_running_loop().time() - begun
     print(f"\nDone in {took:.0f} s: {demo.summary}", flush=True)

@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Coroutine
 from typing import Any, TextIO
 
-from fairlead.cli.embedded.apply_files import Found, apply_all
+from fairlead.cli.embedded.apply_files import FileObject, apply_all
 from fairlead.contracts import contracts
 from fairlead.engine.assembly import assemble
 from fairlead.engine.charts import Object
@@ -118,7 +118,7 @@ def configurations(each: Hosted) -> tuple[Object, ...]:
 
 async def apply_ours(client: Client, objects: tuple[Object, ...]) -> None:
     """Those of a cluster that was saved are brought up to date."""
-    await apply_all(client, [Found("what `fairlead up` brings", each) for each in objects])
+    await apply_all(client, [FileObject("what `fairlead up` brings", each) for each in objects])
 
 
 def _everywhere(configuration: Object) -> Object:

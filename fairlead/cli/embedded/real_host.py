@@ -13,7 +13,7 @@ from contextlib import AsyncExitStack, asynccontextmanager
 from fairlead.cli.embedded import hosted_operator, operator_pod
 from fairlead.cli.embedded.egress import Egress
 from fairlead.cli.embedded.host import CONTEXT, PROGRAM, HostFiles
-from fairlead.cli.embedded.real_operator import Surroundings, served
+from fairlead.cli.embedded.real_operator import OperatorSurroundings, served
 from fairlead.cli.embedded.stand_ins import stand_in
 from fairlead.plane.build import Unavailable
 from fairlead.plane.launch import API_SERVER, ATTEMPTS, Plane, PortTaken
@@ -55,7 +55,7 @@ async def running(place: HostFiles) -> AsyncIterator[Client]:
             started = [tasks.create_task(each) for each in (_watched(plane), nodes_of(client, programs).run())]
             beside = await hosted_operator.neighbours(client, network, is_copy=False)
             started += [tasks.create_task(each) for each in beside]
-            around = Surroundings(client, transport, network, egress, plane.folder, place.log)
+            around = OperatorSurroundings(client, transport, network, egress, plane.folder, place.log)
             operator = await stack.enter_async_context(served(around))
             started.append(tasks.create_task(operator.manager.run()))
             await operator.manager.ready.wait()

@@ -33,7 +33,7 @@ from fairlead.engine.manager import Manager
 from fairlead.engine.metrics import Metrics
 from fairlead.engine.options import PartOptions, WebhookOptions
 from fairlead.engine.process_context import ProcessContext
-from fairlead.engine.serving.https_server import Ending, ServingContext, serving_https
+from fairlead.engine.serving.https_server import ServingContext, Shutdown, serving_https
 from fairlead.plane.launch import free_port
 from kubeloop.client import Client
 from kubeloop.objects.core import SERVICES
@@ -44,7 +44,7 @@ from kubesim.pki import Authority
 HTTPS = 443
 
 
-class Surroundings(Struct, frozen=True):
+class OperatorSurroundings(Struct, frozen=True):
     """What the operator stands on."""
 
     client: Client
@@ -66,7 +66,7 @@ class Served(Struct, frozen=True):
 
 
 @asynccontextmanager
-async def served(around: Surroundings) -> AsyncIterator[Served]:
+async def served(around: OperatorSurroundings) -> AsyncIterator[Served]:
     """The operator with all contracts, their kinds and its webhooks; its rounds are up to whoever asked for it."""
     known, folder = hosted(), around.folder / "webhooks"
     await bring_kinds(around.client, known)
@@ -79,7 +79,7 @@ async def served(around: Surroundings) -> AsyncIterator[Served]:
     await asyncio.to_thread(_write_certificates, folder, authority, tuple(doors))
     webhooks = WebhookOptions(port=port, host=LOCAL, secret="fairlead-webhooks", organisation="fairlead")  # noqa: S106
     ground = ProcessContext(options, HOME, around.transport, metrics, log)
-    shared = ServingContext(metrics, log, Ending(0.0))
+    shared = ServingContext(metrics, log, Shutdown(0.0))
     async with AsyncExitStack() as stack:
         for server in (admission_server(webhooks, manager, ground), *manager.servers):
             await stack.enter_async_context(serving_https(server, shared))

@@ -29,8 +29,8 @@ from fairlead.engine.decide import conversion_probe
 from fairlead.engine.decide.conversion_probe import Probed, ProbeResult
 from fairlead.engine.decide.definition_rounds import Repairs
 from fairlead.engine.decide.definitions import definition_in
-from fairlead.engine.decide.owned_definitions import Owner, is_ours
-from fairlead.engine.decide.registration import DEFINITIONS, Webhook, authority_of
+from fairlead.engine.decide.owned_definitions import DefinitionOwner, is_ours
+from fairlead.engine.decide.registration import DEFINITIONS, ConversionWebhook, authority_of
 from fairlead.engine.decide.replicas import ReplicaQuestion
 from fairlead.engine.shared_conversion import SharedConversion
 from kubeloop import clock
@@ -193,10 +193,10 @@ class Attaching:
             self._repairs[key.name] = self._repairs.get(key.name, Repairs()).after(clock.now())
 
 
-def webhook_of(settings: ApiVersionsSettings, home: str) -> Webhook:
+def webhook_of(settings: ApiVersionsSettings, home: str) -> ConversionWebhook:
     """Where API servers find this operator."""
     name, namespace = settings.service_name or MANAGER, settings.service_namespace or home
-    return Webhook(name=name, namespace=namespace, port=settings.service_port)
+    return ConversionWebhook(name=name, namespace=namespace, port=settings.service_port)
 
 
 def shared_conversion(settings: ApiVersionsSettings, home: str) -> SharedConversion | None:
@@ -212,9 +212,9 @@ def shared_conversion(settings: ApiVersionsSettings, home: str) -> SharedConvers
     return SharedConversion(webhook, settings.port, owner_of(settings, home), replicas, reviews)
 
 
-def owner_of(settings: ApiVersionsSettings, home: str) -> Owner:
+def owner_of(settings: ApiVersionsSettings, home: str) -> DefinitionOwner:
     """As whom definitions are written."""
-    return Owner(
+    return DefinitionOwner(
         manager=MANAGER,
         ca_manager=CA_MANAGER,
         namespace=home,

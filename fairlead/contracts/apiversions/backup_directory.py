@@ -29,7 +29,7 @@ from fairlead.contracts.apiversions.decide.offline.backup_format import (
     manifest_in,
 )
 from fairlead.contracts.apiversions.decide.trees import Tree
-from fairlead.engine.object_files import Unreadable, objects_in
+from fairlead.engine.object_files import UnreadableFile, objects_in
 from kubeloop.records import Outdated, Recorded
 from kubeloop.unreadable import UNREADABLE
 
@@ -110,7 +110,7 @@ def opened(place: Path) -> Backup:
         check_content(path, _content(place, path), manifest)
     try:
         (definition,) = objects_in(str(place / DEFINITION))
-    except (Unreadable, ValueError):
+    except (UnreadableFile, ValueError):
         raise BadBackup(f"{place / DEFINITION} holds no definition: give another backup") from None
     check_definition(definition, manifest)
     backup = Backup(place, manifest, definition)  # type: ignore[arg-type]

@@ -11,8 +11,8 @@ from collections.abc import Iterable, Sequence
 from msgspec import Struct
 
 from fairlead.contracts.apiversions.decide.carry_differences import differences
-from fairlead.contracts.apiversions.decide.carry_entries import Entry, Path, readable, written
-from fairlead.contracts.apiversions.decide.convert import KindConversion, Refused, Version, convert
+from fairlead.contracts.apiversions.decide.carry_entries import CarryEntry, Path, readable, written
+from fairlead.contracts.apiversions.decide.convert import ConversionRefused, KindConversion, KindVersion, convert
 from fairlead.contracts.apiversions.decide.pointers import RESERVED, STAR
 from fairlead.contracts.apiversions.decide.trees import Absent, Tree
 from fairlead.contracts.apiversions.self_test import chance_of, made_up
@@ -47,7 +47,7 @@ def survey(kind: KindConversion, tries: int = TRIES) -> list[Surveyed]:
     return found
 
 
-def _way(kind: KindConversion, source: Version, target: Version, tries: int) -> Surveyed:
+def _way(kind: KindConversion, source: KindVersion, target: KindVersion, tries: int) -> Surveyed:
     chance = chance_of(kind, source, target)
     present: Counter[str] = Counter()
     carried: Counter[str] = Counter()
@@ -56,7 +56,7 @@ def _way(kind: KindConversion, source: Version, target: Version, tries: int) -> 
         tree = made_up(kind, source, chance)
         try:
             made = convert(tree, target.name, kind).tree
-        except Refused:
+        except ConversionRefused:
             continue
         entries = _entries(made, source.name)
         sizes.append(sum(len(each.name) + len(written(each)) for each in entries))
@@ -83,12 +83,12 @@ def _body(tree: Tree) -> Tree:
     return {key: value for key, value in tree.items() if key not in RESERVED}
 
 
-def _entries(tree: Tree, version: str) -> list[Entry]:
+def _entries(tree: Tree, version: str) -> list[CarryEntry]:
     found = readable(tree["metadata"].get("annotations") or {})
     return [each for each in found.values() if each.version == version]
 
 
-def _places(entries: Sequence[Entry], schema: Node) -> set[str]:
+def _places(entries: Sequence[CarryEntry], schema: Node) -> set[str]:
     return {_place(each.path, schema) for each in entries if not each.is_order}
 
 

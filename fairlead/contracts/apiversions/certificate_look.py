@@ -15,9 +15,9 @@ from fairlead.engine.certificates.pairs import Pair
 from fairlead.engine.certificates.secret_facts import certificates_in, stored_of
 from fairlead.engine.certificates.whole_secret import read_secret
 from fairlead.engine.command import Precondition
-from fairlead.engine.decide.bundles import Place, Target
+from fairlead.engine.decide.bundles import BundleTarget, Place
 from fairlead.engine.decide.registration import DEFINITIONS
-from fairlead.engine.decide.rotation_snapshot import KEY, LEAF, Stored
+from fairlead.engine.decide.rotation_snapshot import KEY, LEAF, StoredSecret
 from kubeloop import clock
 from kubeloop.client import Client
 from kubeloop.errors import Forbidden
@@ -27,7 +27,7 @@ from kubeloop.sealing import seal
 
 
 class CertificateLook(Struct, frozen=True):
-    stored: Stored
+    stored: StoredSecret
     names: tuple[str, ...]
     """Of the certificate."""
 
@@ -55,7 +55,7 @@ async def look(client: Client, secret: Ref) -> CertificateReport:
     return report(f"{secret.namespace}/{secret.name}", seen.stored, seen.names, targets, clock.now())
 
 
-async def _definitions(client: Client, namespace: str) -> list[Target]:
+async def _definitions(client: Client, namespace: str) -> list[BundleTarget]:
     try:
         listed = await client.list(DEFINITIONS, ConvertedDefinition)
     except Forbidden:
@@ -69,11 +69,11 @@ async def _definitions(client: Client, namespace: str) -> list[Target]:
         meta = each.metadata
         keeper = next((one for one in KEEPERS if one in meta.annotations), "")
         place = Place(CONVERSION, certificates_in(_decoded(webhook.client_config.ca_bundle)))
-        made.append(Target(Ref(DEFINITIONS, "", meta.name), meta.resource_version, (place,), keeper))
+        made.append(BundleTarget(Ref(DEFINITIONS, "", meta.name), meta.resource_version, (place,), keeper))
     return made
 
 
-async def _configurations(client: Client, namespace: str) -> list[Target]:
+async def _configurations(client: Client, namespace: str) -> list[BundleTarget]:
     made = []
     for resource in (VALIDATING, MUTATING):
         try:
@@ -87,7 +87,7 @@ async def _configurations(client: Client, namespace: str) -> list[Target]:
                 if entry.client_config.service is not None and entry.client_config.service.namespace == namespace
             )
             if places:
-                made.append(Target(Ref(resource, "", each.metadata.name), each.metadata.resource_version, places))
+                made.append(BundleTarget(Ref(resource, "", each.metadata.name), each.metadata.resource_version, places))
     return made
 
 

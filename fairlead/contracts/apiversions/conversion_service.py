@@ -15,7 +15,7 @@ from fairlead.engine.certificates.served import Credentials
 from fairlead.engine.conversion.health import alive
 from fairlead.engine.conversion.pool import Pool
 from fairlead.engine.conversion.review import Manner
-from fairlead.engine.conversion.webhook import MOST_HELD, Conversion, ReviewTerms
+from fairlead.engine.conversion.webhook import MOST_HELD, ConversionHandler, ReviewTerms
 from fairlead.engine.part import SharedRoutes
 from fairlead.engine.serving.https_server import Limits
 from fairlead.engine.serving.routes import Routes
@@ -45,7 +45,7 @@ class ConversionService:
             obstacle=book.obstacle,
             learn=book.learn,
         )
-        self._handler = Conversion(book.in_force, log, terms=terms, counted=metrics.count)
+        self._handler = ConversionHandler(book.in_force, log, terms=terms, counted=metrics.count)
 
     def routes(self) -> SharedRoutes:
         held = max(MOST_HELD, self._limits.largest * 3 // 2)

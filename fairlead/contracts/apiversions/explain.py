@@ -13,7 +13,7 @@ from fairlead.contracts.apiversions.kinds import MIGRATION_NOUN, PART, UPGRADE_N
 from fairlead.core import outcome
 from fairlead.core.explain import Block, Explain, Lane, Stands
 from fairlead.core.reason import Reason
-from fairlead.engine.decide.storage_migration.journal import Failure, Phase, StorageJournal
+from fairlead.engine.decide.storage_migration.journal import MigrationPhase, ObjectFailure, StorageJournal
 
 MOST_NAMED = 3
 """Failures that are told; the command names all."""
@@ -68,11 +68,11 @@ def migration(namespace: str, journal: StorageJournal, worker: Worker, now: date
 
 def _of_migration(journal: StorageJournal, *, is_at_work: bool) -> Reason:
     match journal.phase:
-        case Phase.CLEAN | Phase.REHEARSED:
+        case MigrationPhase.CLEAN | MigrationPhase.REHEARSED:
             return Reason.COMPLETE
-        case Phase.INCOMPLETE:
+        case MigrationPhase.INCOMPLETE:
             return Reason.OBJECTS_FAILED
-        case Phase.CONFLICT:
+        case MigrationPhase.CONFLICT:
             return Reason.DEFINITION_CHANGED
     return Reason.MIGRATING if is_at_work else Reason.JOB_INTERRUPTED
 
@@ -128,7 +128,7 @@ def _waits(reason: Reason, crd: str, text: str, *advice: str) -> tuple[Block, ..
     return (block,)
 
 
-def _named(failures: tuple[Failure, ...]) -> str:
+def _named(failures: tuple[ObjectFailure, ...]) -> str:
     shown = "; ".join(f"{each.object}: {each.cause}" for each in failures[:MOST_NAMED])
     more = len(failures) - MOST_NAMED
     return f" ({shown}{f'; and {more} more' if more > 0 else ''})" if shown else ""

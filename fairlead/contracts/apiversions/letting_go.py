@@ -23,7 +23,7 @@ from fairlead.engine.decide.definitions import definition_in
 from fairlead.engine.decide.owned_definitions import is_webhook, wrote_conversion
 from fairlead.engine.decide.registration import DEFINITIONS, at
 from fairlead.engine.driver.perform import request_for
-from fairlead.engine.letting_go import Held, Leaving, LettingGo
+from fairlead.engine.letting_go import HeldDefinition, LeavingInstallation, LettingGo
 from kubeloop.client import Client
 from kubeloop.errors import Conflict, NotFound
 from kubeloop.objects.meta import Ref
@@ -32,14 +32,14 @@ from kubeloop.request import get
 MOST_TRIES = 10
 
 
-async def find(client: Client, leaving: Leaving) -> tuple[Held, ...]:
+async def find(client: Client, leaving: LeavingInstallation) -> tuple[HeldDefinition, ...]:
     """All definitions that name one of its Services, or any that its operator wrote, and what is in the way."""
     listed: Any = await client.list(DEFINITIONS, dict[str, Any])
     named = [each for each in listed.items if _names(each, leaving)]
     return tuple([await _held(client, leaving, each) for each in sorted(named, key=_name)])
 
 
-async def release(client: Client, leaving: Leaving, held: Sequence[Held]) -> None:
+async def release(client: Client, leaving: LeavingInstallation, held: Sequence[HeldDefinition]) -> None:
     """Those without obstacles are converted by nobody afterwards; raises errors of the cluster."""
     for each in held:
         if not each.obstacles:
@@ -47,7 +47,7 @@ async def release(client: Client, leaving: Leaving, held: Sequence[Held]) -> Non
             await _detach(client, each.name, leaving)
 
 
-def _names(definition: Tree, leaving: Leaving) -> bool:
+def _names(definition: Tree, leaving: LeavingInstallation) -> bool:
     if not is_webhook(definition):
         return False
     service = at(definition, "spec", "conversion", "webhook", "clientConfig", "service")
@@ -60,7 +60,7 @@ def _names(definition: Tree, leaving: Leaving) -> bool:
     return _name(definition) in leaving.own or (leaving.attached and wrote_conversion(definition, MANAGER))
 
 
-async def _held(client: Client, leaving: Leaving, definition: Tree) -> Held:
+async def _held(client: Client, leaving: LeavingInstallation, definition: Tree) -> HeldDefinition:
     name, storage = _name(definition), storage_version(definition)
     needs_union = leaving.union and bool(blockers(definition))
     wanted, notes = united(definition) if needs_union else (definition, ())
@@ -70,10 +70,10 @@ async def _held(client: Client, leaving: Leaving, definition: Tree) -> Held:
     rest = [each for each in served_versions(definition) if each != storage]
     fails = f"requests in {', '.join(rest)}, and" if rest else ""
     failing = f"{fails} requests for objects that are not stored in {storage}".strip()
-    return Held(name, tuple(found), failing, notes)
+    return HeldDefinition(name, tuple(found), failing, notes)
 
 
-async def _detach(client: Client, name: str, leaving: Leaving) -> None:
+async def _detach(client: Client, name: str, leaving: LeavingInstallation) -> None:
     """Unless it names somebody else by now, such as another installation that has taken it over."""
     for _ in range(MOST_TRIES):
         try:

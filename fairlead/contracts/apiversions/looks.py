@@ -13,7 +13,7 @@ import msgspec
 from msgspec import Struct
 
 from fairlead.contracts.apiversions import upgrade_records
-from fairlead.contracts.apiversions.decide.offline.upgrade_journal import FINAL, Phase
+from fairlead.contracts.apiversions.decide.offline.upgrade_journal import FINAL, UpgradePhase
 from fairlead.contracts.apiversions.explain import Upgraded, Worker, migration, upgrade
 from fairlead.contracts.apiversions.kinds import MIGRATION_NOUN, PART, UPGRADE_NOUN
 from fairlead.contracts.apiversions.upgrade_records import Summary
@@ -110,7 +110,7 @@ def _upgrade(each: Journal, text: str, worker: Worker, now: datetime) -> Explain
         failed=found.counts.failed,
         problem=found.problem,
         is_over=found.state in FINAL,
-        is_back=found.state is Phase.ROLLED_BACK,
+        is_back=found.state is UpgradePhase.ROLLED_BACK,
     )
     return upgrade(each.metadata.namespace, stored, worker, now)
 

@@ -9,7 +9,7 @@ from prometheus_client.metrics_core import GaugeMetricFamily, HistogramMetricFam
 from prometheus_client.registry import Collector
 
 from fairlead.contracts.apiversions.decide.loaded_rules import Loaded
-from fairlead.engine.conversion.review import Converted
+from fairlead.engine.conversion.review import ConversionAnswer
 from fairlead.engine.conversion.tallies import Spread, Tally
 from fairlead.engine.metrics import Metrics
 
@@ -101,7 +101,7 @@ class ConversionMetrics:
         """By definition: what became of the last probe."""
         self._probes.states = results
 
-    def count(self, converted: Converted) -> None:
+    def count(self, converted: ConversionAnswer) -> None:
         """One review."""
         crd = next((each.name for each in converted.tallies), NOBODY)
         to = converted.desired.rpartition("/")[2] if crd else NOBODY
@@ -121,7 +121,7 @@ class ConversionMetrics:
                 self._discarded.labels(each.name, to).inc(each.discarded)
 
 
-def _result(converted: Converted) -> str:
+def _result(converted: ConversionAnswer) -> str:
     if converted.status == 503:
         return UNAVAILABLE
     if not converted.is_review:

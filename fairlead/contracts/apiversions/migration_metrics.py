@@ -7,7 +7,7 @@ from collections.abc import Iterator, Mapping
 from prometheus_client.metrics_core import GaugeMetricFamily, Metric
 from prometheus_client.registry import Collector
 
-from fairlead.engine.decide.storage_migration.journal import Phase, StorageJournal
+from fairlead.engine.decide.storage_migration.journal import MigrationPhase, StorageJournal
 from fairlead.engine.metrics import Metrics
 
 STATES = ("pending", "done", "skipped", "failed")
@@ -39,7 +39,7 @@ class MigrationMetrics:
 
     def show(self, crd: str, journal: StorageJournal) -> None:
         """How far it is."""
-        counts = journal.counts if journal.phase is Phase.REWRITE else journal.rewritten
+        counts = journal.counts if journal.phase is MigrationPhase.REWRITE else journal.rewritten
         gone = counts.done + counts.skipped + counts.failed
         pending = max((counts.total or gone) - gone, 0)
         self._gauges.objects[crd] = dict(

@@ -7,7 +7,7 @@ from msgspec import Struct
 
 from fairlead.contracts.apiversions.backup_directory import Backup, DirectoryRecords
 from fairlead.contracts.apiversions.decide.offline import upgrade_steps
-from fairlead.contracts.apiversions.decide.offline.upgrade_journal import Phase, UpgradeJournal, UpgradeWorld
+from fairlead.contracts.apiversions.decide.offline.upgrade_journal import UpgradeJournal, UpgradePhase, UpgradeWorld
 from fairlead.contracts.apiversions.kinds import MANAGED_BY
 from fairlead.contracts.apiversions.upgrade_plans import UpgradePlan
 from fairlead.contracts.apiversions.upgrade_records import JOURNAL, UpgradeRecords
@@ -16,13 +16,13 @@ from fairlead.core.ask import Answer, Good, Question
 from fairlead.core.domain import short_hash
 from fairlead.engine.command import Precondition
 from fairlead.engine.job_run import CommandJob, RunTerms, run_job
-from fairlead.engine.progress import Tally
+from fairlead.engine.progress import RunProgress
 from fairlead.engine.run_lease import identity
 from kubeloop.records import Records
 
-WALKS = frozenset({Phase.CONVERTING, Phase.CONVERTED, Phase.OWNED, Phase.RESTORING})
+WALKS = frozenset({UpgradePhase.CONVERTING, UpgradePhase.CONVERTED, UpgradePhase.OWNED, UpgradePhase.RESTORING})
 WRITES = frozenset({Does.CONVERT_OBJECT, Does.RESTORE_OBJECT})
-NOT_UNDONE = frozenset({Phase.STARTED, Phase.DONE})
+NOT_UNDONE = frozenset({UpgradePhase.STARTED, UpgradePhase.DONE})
 
 
 class Upgrade(Struct, frozen=True, kw_only=True):
@@ -97,12 +97,16 @@ def _is_object_written(question: Question, answer: Answer) -> bool:
     )
 
 
-def _tally(journal: UpgradeJournal) -> Tally:
+def _tally(journal: UpgradeJournal) -> RunProgress:
     phase = journal.phase.value
     if journal.migration is not None:
         counts = journal.migration.counts
         phase = f"{phase} ({journal.migration.phase.value})"
-        return Tally(subject=journal.crd, phase=phase, done=counts.done, failed=counts.failed, total=journal.total)
+        return RunProgress(
+            subject=journal.crd, phase=phase, done=counts.done, failed=counts.failed, total=journal.total
+        )
     counts_ = journal.counts
     total = journal.total if journal.phase in WALKS else None
-    return Tally(subject=journal.crd, phase=phase, done=counts_.done + counts_.left, failed=counts_.failed, total=total)
+    return RunProgress(
+        subject=journal.crd, phase=phase, done=counts_.done + counts_.left, failed=counts_.failed, total=total
+    )

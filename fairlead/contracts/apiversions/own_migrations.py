@@ -20,7 +20,7 @@ from fairlead.core.decision import Decide, Decision
 from fairlead.engine.decide.job import Passage
 from fairlead.engine.decide.migration import mixes
 from fairlead.engine.decide.registration import DEFINITIONS
-from fairlead.engine.decide.storage_migration.journal import Phase, StorageJournal, StorageView
+from fairlead.engine.decide.storage_migration.journal import MigrationPhase, StorageJournal, StorageView
 from fairlead.engine.decide.storage_migration.steps import decide_of
 from fairlead.engine.driver.effects import keys_of
 from fairlead.engine.kinds.migrations import AGAIN_SECONDS, Migrations, MigrationTerms, MixedDefinition, RunEnd
@@ -160,7 +160,7 @@ class OwnMigrations:
 
 def _is_told(journal: StorageJournal | None) -> bool:
     """Whether the last step has told why."""
-    return journal is not None and journal.phase in (Phase.INCOMPLETE, Phase.CONFLICT)
+    return journal is not None and journal.phase in (MigrationPhase.INCOMPLETE, MigrationPhase.CONFLICT)
 
 
 def _rests(end: RunEnd) -> float:

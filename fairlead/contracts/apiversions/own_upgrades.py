@@ -18,7 +18,7 @@ from fairlead import __version__
 from fairlead.contracts.apiversions.backing_up import Backer
 from fairlead.contracts.apiversions.backup_directory import Backup, DirectoryRecords, opened
 from fairlead.contracts.apiversions.decide.offline.backup_format import BadBackup
-from fairlead.contracts.apiversions.decide.offline.upgrade_journal import FINAL, Phase, UpgradeJournal
+from fairlead.contracts.apiversions.decide.offline.upgrade_journal import FINAL, UpgradeJournal, UpgradePhase
 from fairlead.contracts.apiversions.decide.rule_sets import KIND, RuleSet, RulesRejected, read_rules
 from fairlead.contracts.apiversions.decide.trees import Tree
 from fairlead.contracts.apiversions.dependents import search
@@ -38,7 +38,7 @@ from fairlead.engine.decide.storage_migration.names import migration_name
 from fairlead.engine.driver.effects import keys_of
 from fairlead.engine.driver.request_pace import RequestPace
 from fairlead.engine.job_run import JobStopped, RunTerms
-from fairlead.engine.object_files import Unreadable, objects_in
+from fairlead.engine.object_files import UnreadableFile, objects_in
 from fairlead.engine.part import PartContext
 from fairlead.engine.run_lease import LostLease, exclusively
 from kubeloop import clock
@@ -147,7 +147,7 @@ class OwnUpgrades:
         )
         self._tell(live, "OfflineUpgradeStarted", f"objects go from {plan.old} to {plan.new}; backup in {backup.place}")
         journal = await carried_on(upgrade, terms)
-        if journal.phase is Phase.DONE:
+        if journal.phase is UpgradePhase.DONE:
             context.log.info("offline upgrade", crd=plan.crd, reason="OfflineUpgradeSucceeded", text=plan.new)
         else:
             named = "; ".join(f"{each.object}: {each.cause}" for each in journal.failures[:3])
@@ -176,7 +176,7 @@ def wanted_in(paths: tuple[str, ...]) -> Iterator[WantedDefinition]:
                 elif isinstance(tree, dict) and tree.get("kind") == KIND:
                     found = read_rules(expanded(tree))
                     rules.setdefault(found.crd, found)
-        except (Unreadable, RulesRejected, KeyError, TypeError):
+        except (UnreadableFile, RulesRejected, KeyError, TypeError):
             continue
     for name in sorted(definitions.keys() & rules.keys()):
         yield WantedDefinition(definitions[name], rules[name])

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from fairlead.contracts.apiversions.decide.convert import KindConversion
-from fairlead.contracts.apiversions.decide.payload_look import Look, LookFailed, Looking, looked
+from fairlead.contracts.apiversions.decide.payload_look import LookFailed, Looking, PayloadLook, looked
 from fairlead.contracts.apiversions.decide.trees import Tree
 from fairlead.core.ask import Answer, Answers, Need, Question
 from fairlead.engine.driver.questions import AskContext, asker
@@ -13,7 +13,7 @@ from kubeloop.client import Client
 from kubeloop.records import MemoryRecords
 
 
-async def look_at_all(client: Client, definition: Tree, kind: KindConversion) -> Look | LookFailed:
+async def look_at_all(client: Client, definition: Tree, kind: KindConversion) -> PayloadLook | LookFailed:
     """Page by page, in the storage version."""
     ask = asker(AskContext(client, records=MemoryRecords()))
     known: dict[Question, Answer] = {}

@@ -19,7 +19,7 @@ from fairlead.core.semantic_versions import parse
 from fairlead.engine.decide.downgrade import MAX_OPERATOR_VERSION, OPERATOR_VERSION
 from fairlead.engine.decide.registration import DEFINITIONS
 from fairlead.engine.hashes import Hashed, Hashes
-from fairlead.engine.object_files import Unreadable
+from fairlead.engine.object_files import UnreadableFile
 from fairlead.engine.releases import known_release, known_versions
 from kubeloop.client import Client
 from kubeloop.errors import ApiError, Forbidden, NotFound
@@ -29,9 +29,9 @@ LEASES = Resource("coordination.k8s.io", "v1", "leases", "Lease")
 
 
 def release_of(version: str, file: str) -> Release:
-    """That of the file, else of the files that come with this version; raises Unreadable."""
+    """That of the file, else of the files that come with this version; raises UnreadableFile."""
     if parse(version) is None:
-        raise Unreadable(f'--to-operator-version is "{version}": write a version such as 1.2.0')
+        raise UnreadableFile(f'--to-operator-version is "{version}": write a version such as 1.2.0')
     try:
         if file:
             found = read_release(Path(file).read_bytes())
@@ -39,16 +39,18 @@ def release_of(version: str, file: str) -> Release:
             found = known_release(version)
         else:
             known = ", ".join(known_versions())
-            raise Unreadable(
+            raise UnreadableFile(
                 f"release {version} is not known here, but {known}: give what its own"
                 " `fairlead manifests --release` prints as --release FILE"
             )
     except OSError as error:
-        raise Unreadable(f"{file} cannot be read: {(error.strerror or str(error)).lower()}; correct the path") from None
+        raise UnreadableFile(
+            f"{file} cannot be read: {(error.strerror or str(error)).lower()}; correct the path"
+        ) from None
     except BadRelease as error:
-        raise Unreadable(f"{file or version}: {error}") from None
+        raise UnreadableFile(f"{file or version}: {error}") from None
     if found.version != version:
-        raise Unreadable(f"{file} is about release {found.version}, and --to-operator-version says {version}")
+        raise UnreadableFile(f"{file} is about release {found.version}, and --to-operator-version says {version}")
     return found
 
 

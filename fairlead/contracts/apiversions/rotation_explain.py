@@ -14,19 +14,19 @@ from fairlead.core import outcome
 from fairlead.core.decision import Decision, Hold
 from fairlead.core.explain import Block, Explain, Lane, Stands
 from fairlead.core.reason import Reason
-from fairlead.engine.decide.bundles import Certificate, Target, has_surplus, lacks, others_in
+from fairlead.engine.decide.bundles import BundleTarget, Certificate, has_surplus, lacks, others_in
 from fairlead.engine.decide.given_certificate import GivenSnapshot
-from fairlead.engine.decide.rotation_snapshot import Phase, RotationSnapshot, Stored, trusted_in
+from fairlead.engine.decide.rotation_snapshot import RotationPhase, RotationSnapshot, StoredSecret, trusted_in
 
 UNIT = "bundles"
 REPLICAS = "replicas"
 AWAITS_REPLICAS = (Reason.CERTIFICATE_UNSHOWN, Reason.REPLICA_UNREACHED)
 COMES = {
-    Phase.REQUESTED: ("a new authority and certificate are made",),
-    Phase.PREPARED: ("every bundle gets the new authority beside the one before",),
-    Phase.TRUSTED: ("the new certificate is served when every bundle has held its authority for 10 seconds",),
-    Phase.SWITCHED: ("the authority before is left when every ready replica shows the new certificate",),
-    Phase.RETIRING: ("the authority before goes from every bundle when --ca-overlap is over",),
+    RotationPhase.REQUESTED: ("a new authority and certificate are made",),
+    RotationPhase.PREPARED: ("every bundle gets the new authority beside the one before",),
+    RotationPhase.TRUSTED: ("the new certificate is served when every bundle has held its authority for 10 seconds",),
+    RotationPhase.SWITCHED: ("the authority before is left when every ready replica shows the new certificate",),
+    RotationPhase.RETIRING: ("the authority before goes from every bundle when --ca-overlap is over",),
 }
 ADVICE = {
     Reason.REPLICA_UNREACHED: (
@@ -37,12 +37,12 @@ ADVICE = {
     Reason.CERTIFICATE_UNUSABLE: ("fairlead api certs status --operator-namespace {namespace}",),
 }
 GIVEN_PHASES = {
-    Reason.TRUSTING: Phase.TRUSTED,
-    Reason.AUTHORITY_POSTPONED: Phase.TRUSTED,
-    Reason.AUTHORITY_UNPUBLISHED: Phase.TRUSTED,
-    Reason.CERTIFICATE_UNSHOWN: Phase.SWITCHED,
-    Reason.REPLICA_UNREACHED: Phase.SWITCHED,
-    Reason.AUTHORITY_RETIRING: Phase.RETIRING,
+    Reason.TRUSTING: RotationPhase.TRUSTED,
+    Reason.AUTHORITY_POSTPONED: RotationPhase.TRUSTED,
+    Reason.AUTHORITY_UNPUBLISHED: RotationPhase.TRUSTED,
+    Reason.CERTIFICATE_UNSHOWN: RotationPhase.SWITCHED,
+    Reason.REPLICA_UNREACHED: RotationPhase.SWITCHED,
+    Reason.AUTHORITY_RETIRING: RotationPhase.RETIRING,
 }
 """Of a certificate that others make, whose phase nobody stores."""
 
@@ -51,7 +51,7 @@ def made_here(seen: RotationSnapshot, decision: Decision, now: datetime) -> Expl
     stored = seen.stored
     waits = _waits(decision, seen.secret.namespace, None if stored is None else stored.since)
     if stored is None:
-        return _document(seen.secret.namespace, seen.secret.name, Phase.REQUESTED, (), decision, waits)
+        return _document(seen.secret.namespace, seen.secret.name, RotationPhase.REQUESTED, (), decision, waits)
     leaves, goes_to = _ends(stored)
     wanted = trusted_in(stored, now)
     lanes = tuple(
@@ -63,7 +63,7 @@ def made_here(seen: RotationSnapshot, decision: Decision, now: datetime) -> Expl
 
 
 def given_by_others(namespace: str, name: str, seen: GivenSnapshot, decision: Decision, now: datetime) -> Explain:
-    phase = GIVEN_PHASES.get(decision.verdict.reason, Phase.STEADY)
+    phase = GIVEN_PHASES.get(decision.verdict.reason, RotationPhase.STEADY)
     waits = _waits(decision, namespace, seen.unshown_since or seen.shown_since)
     leaves = _named(next(iter(others_in(seen.targets, seen.authorities, now)), None))
     goes_to = _named(next(iter(seen.authorities), None))
@@ -74,12 +74,12 @@ def given_by_others(namespace: str, name: str, seen: GivenSnapshot, decision: De
     return _document(namespace, name, phase, lanes, decision, waits)
 
 
-def _ends(stored: Stored) -> tuple[str, str]:
+def _ends(stored: StoredSecret) -> tuple[str, str]:
     """The authority that is left, and the one that comes; only the one that serves where none is exchanged."""
     current, following = stored.now.authority, stored.next.authority
-    if stored.phase in (Phase.SWITCHED, Phase.RETIRING):
+    if stored.phase in (RotationPhase.SWITCHED, RotationPhase.RETIRING):
         return _named(stored.old[0] if stored.old else None), _named(current)
-    if stored.phase in (Phase.PREPARED, Phase.TRUSTED):
+    if stored.phase in (RotationPhase.PREPARED, RotationPhase.TRUSTED):
         return _named(current), _named(following)
     return "", _named(current)
 
@@ -91,7 +91,7 @@ def _named(authority: Certificate | None) -> str:
     return f"{sha256(''.join(authority.pem.split()).encode()).hexdigest()[:8]} (until {authority.not_after:%Y-%m-%d})"
 
 
-def _lane(target: Target, leaves: str, goes_to: str, waits: tuple[Block, ...], *, is_done: bool) -> Lane:
+def _lane(target: BundleTarget, leaves: str, goes_to: str, waits: tuple[Block, ...], *, is_done: bool) -> Lane:
     name = str(target.ref)
     return Lane(
         name=name,
@@ -133,7 +133,12 @@ def _waits(decision: Decision, namespace: str, since: datetime | None) -> tuple[
 
 
 def _document(
-    namespace: str, name: str, phase: Phase, lanes: tuple[Lane, ...], decision: Decision, waits: tuple[Block, ...]
+    namespace: str,
+    name: str,
+    phase: RotationPhase,
+    lanes: tuple[Lane, ...],
+    decision: Decision,
+    waits: tuple[Block, ...],
 ) -> Explain:
     reason = decision.verdict.reason
     # What it waits for is what people count: replicas while they switch, bundles otherwise.

@@ -17,11 +17,11 @@ from msgspec import Struct
 from fairlead.contracts.apiversions.decide.convert import KindConversion
 from fairlead.contracts.apiversions.decide.loaded_rules import Loaded, RulesState, Ruling, State, Use, ruled
 from fairlead.contracts.apiversions.decide.rule_sets import KIND
-from fairlead.contracts.apiversions.decide.rule_sources import Rank, Rejection, Source, chosen, without_gone
+from fairlead.contracts.apiversions.decide.rule_sources import Rank, Rejection, RuleSource, chosen, without_gone
 from fairlead.contracts.apiversions.decide.trees import Tree
 from fairlead.contracts.apiversions.kinds import KEPT_RULES_LABEL, RULES_LABEL
 from fairlead.contracts.apiversions.rule_data import MAKER, SetData, essence, joined, read
-from fairlead.contracts.apiversions.rule_tests import RuleTests, Verdict
+from fairlead.contracts.apiversions.rule_tests import RuleTests, RuleVerdict
 from fairlead.contracts.apiversions.source_files import RuleMap, in_files, in_maps
 from fairlead.contracts.apiversions.watched_definitions import WatchedDefinitions
 from fairlead.engine.conversion.pool import Pool
@@ -49,10 +49,10 @@ class BuiltIn(Struct, frozen=True):
     definition: Tree
 
 
-class Entry(Struct, frozen=True):
+class RulesInForce(Struct, frozen=True):
     """Rules in force."""
 
-    source: Source
+    source: RuleSource
     data: bytes
     rule: ConversionRule
 
@@ -71,7 +71,7 @@ class RuleBook:
         self._log = context.log
         self._paths = paths
         self._shown = shown
-        self._built_in = tuple(Source("this release", Rank.BUILT_IN, each.rules) for each in built_in)
+        self._built_in = tuple(RuleSource("this release", Rank.BUILT_IN, each.rules) for each in built_in)
         self._own = {each.definition["metadata"]["name"]: each.definition for each in built_in}
         self._maps, self._kept = (
             context.caches.informer(CONFIGMAPS, RuleMap, namespace=context.home, labels=f"{label}=true", optional=True)
@@ -80,15 +80,15 @@ class RuleBook:
         self.definitions = WatchedDefinitions(context, self._wake)
         """Those that sets are about."""
         self._tests = RuleTests(context.log)
-        self._files: tuple[Source, ...] = ()
+        self._files: tuple[RuleSource, ...] = ()
         self._changed = asyncio.Event()
         self._at_rest = asyncio.Event()
         """Set while all is known and looked at."""
-        self._verdicts: dict[Key, Verdict] = {}
+        self._verdicts: dict[Key, RuleVerdict] = {}
         self._tried: dict[Key, asyncio.Task[None]] = {}
-        self._data: dict[tuple[str, str], tuple[str, Source, tuple[Key, bytes]]] = {}
+        self._data: dict[tuple[str, str], tuple[str, RuleSource, tuple[Key, bytes]]] = {}
         """By definition and place of a set: both as data, and the versions that this is of."""
-        self._entries: dict[str, Entry] = {}
+        self._entries: dict[str, RulesInForce] = {}
         self._kinds: dict[str, tuple[bytes, KindConversion]] = {}
         """As far as somebody has asked for them, each with what it was made from."""
         self._has_looked = False
@@ -242,7 +242,9 @@ class RuleBook:
         live, own = self.definitions.tree(name), self._own.get(name)
         return live if own is None else joined(own, live)
 
-    def _tried_set(self, name: str, source: Source | None, definition: Tree | None) -> tuple[RulesState, Key, bytes]:
+    def _tried_set(
+        self, name: str, source: RuleSource | None, definition: Tree | None
+    ) -> tuple[RulesState, Key, bytes]:
         if source is None:
             return RulesState.NONE, b"", b""
         if definition is None:
@@ -253,7 +255,7 @@ class RuleBook:
             return RulesState.TRIED, key, data
         return RulesState.BAD if verdict.rule is None else RulesState.GOOD, key, data
 
-    def _encoded(self, name: str, source: Source, definition: Tree) -> tuple[Key, bytes]:
+    def _encoded(self, name: str, source: RuleSource, definition: Tree) -> tuple[Key, bytes]:
         """The set with its schemas, and their digest; large ones are not written again for nothing."""
         version = definition["metadata"].get("resourceVersion", "")
         place = name, source.place
@@ -272,14 +274,14 @@ class RuleBook:
             del self._tried[key]
             self._wake()
 
-    def _entry(self, source: Source, data: bytes, key: Key) -> Entry:
+    def _entry(self, source: RuleSource, data: bytes, key: Key) -> RulesInForce:
         rule = self._verdicts[key].rule
         if rule is None:
             raise TypeError("rules in force that are none")
-        return Entry(source, data, rule)
+        return RulesInForce(source, data, rule)
 
     def _described(
-        self, name: str, ruling: Ruling, source: Source | None, definition: Tree | None, problem: str
+        self, name: str, ruling: Ruling, source: RuleSource | None, definition: Tree | None, problem: str
     ) -> Loaded:
         entry = self._entries.get(name)
         known = () if entry is None else tuple(each.rpartition("/")[2] for each in entry.rule.versions)

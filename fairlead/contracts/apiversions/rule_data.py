@@ -8,7 +8,7 @@ import msgspec
 from msgspec import Struct
 
 from fairlead.contracts.apiversions import self_test
-from fairlead.contracts.apiversions.decide.convert import KindConversion, Refused, convert
+from fairlead.contracts.apiversions.decide.convert import ConversionRefused, KindConversion, convert
 from fairlead.contracts.apiversions.decide.rule_sets import RulesRejected, kind_of, read_rules
 from fairlead.contracts.apiversions.decide.trees import Tree
 from fairlead.contracts.apiversions.rule_files import code_of
@@ -65,7 +65,7 @@ def conversion_rule(crd: str, kind: KindConversion) -> ConversionRule:
         return Made(found.tree, found.discarded, found.carried_bytes)
 
     versions = tuple(f"{kind.group}/{each}" for each in kind.versions)
-    return ConversionRule(kind.kind, versions, converted, Refused, crd)
+    return ConversionRule(kind.kind, versions, converted, ConversionRefused, crd)
 
 
 def read(data: bytes) -> SetData:

@@ -9,7 +9,7 @@ from typing import Any, cast
 from fairlead.contracts.apiversions.decide.rule_sets import KIND, Code, RuleSet, RulesRejected, read_rules
 from fairlead.contracts.apiversions.decide.trees import Tree
 from fairlead.contracts.apiversions.named_rules import expanded, is_named, named
-from fairlead.engine.object_files import Unreadable, objects_in, shown
+from fairlead.engine.object_files import UnreadableFile, objects_in, shown
 
 DEFINITION = "CustomResourceDefinition"
 
@@ -17,21 +17,21 @@ DEFINITION = "CustomResourceDefinition"
 def rules_in(name: str) -> list[RuleSet]:
     """The rule sets of a file, of which there is one at least, or the one of this release that has the name.
 
-    Raises Unreadable and RulesRejected.
+    Raises UnreadableFile and RulesRejected.
     """
     if is_named(name):
         return [read_rules(named(name))]
     found = [each for each in objects_in(name) if isinstance(each, dict) and each.get("kind") == KIND]
     if not found:
-        raise Unreadable(f"{shown(name)} holds no {KIND}: give a file with `kind: {KIND}`")
+        raise UnreadableFile(f"{shown(name)} holds no {KIND}: give a file with `kind: {KIND}`")
     return [read_rules(expanded(each)) for each in found]
 
 
 def definitions_in(name: str) -> list[Tree]:
-    """The definitions of a file, of which there is one at least; raises Unreadable."""
+    """The definitions of a file, of which there is one at least; raises UnreadableFile."""
     found = [each for each in objects_in(name) if isinstance(each, dict) and each.get("kind") == DEFINITION]
     if not found:
-        raise Unreadable(f"{shown(name)} holds no {DEFINITION}: give the file that defines the kind")
+        raise UnreadableFile(f"{shown(name)} holds no {DEFINITION}: give the file that defines the kind")
     return [_definition(each, name) for each in found]
 
 
@@ -53,5 +53,5 @@ def _definition(tree: dict[str, Any], name: str) -> Tree:
     named = isinstance(tree.get("metadata"), dict) and isinstance(tree["metadata"].get("name"), str)
     versions = spec.get("versions") if isinstance(spec, dict) else None
     if not named or not isinstance(versions, list) or not all(isinstance(each, dict) for each in versions):
-        raise Unreadable(f"{shown(name)} holds a {DEFINITION} without a name or without spec.versions")
+        raise UnreadableFile(f"{shown(name)} holds a {DEFINITION} without a name or without spec.versions")
     return tree

@@ -17,7 +17,7 @@ TEST_SECONDS = 30.0
 """For the trial of one set: large schemas take a few."""
 
 
-class Verdict(Struct, frozen=True):
+class RuleVerdict(Struct, frozen=True):
     problems: tuple[str, ...] = ()
     rule: ConversionRule | None = None
     """None: there are problems."""
@@ -30,13 +30,13 @@ class RuleTests:
         self._log = log
         self._worker = Worker(seconds=TEST_SECONDS)
 
-    async def verdict(self, data: bytes) -> Verdict:
+    async def verdict(self, data: bytes) -> RuleVerdict:
         problems = await self._problems(data)
         if problems:
-            return Verdict(problems)
+            return RuleVerdict(problems)
         if clock.is_virtual():
-            return Verdict(rule=read(data).rule())
-        return Verdict(rule=await asyncio.to_thread(lambda: read(data).rule()))
+            return RuleVerdict(rule=read(data).rule())
+        return RuleVerdict(rule=await asyncio.to_thread(lambda: read(data).rule()))
 
     async def close(self) -> None:
         await self._worker.close()

@@ -8,7 +8,7 @@ from random import Random
 from time import monotonic
 
 from fairlead.contracts.apiversions.decide.carry_differences import differences
-from fairlead.contracts.apiversions.decide.convert import KindConversion, Refused, Version, convert
+from fairlead.contracts.apiversions.decide.convert import ConversionRefused, KindConversion, KindVersion, convert
 from fairlead.contracts.apiversions.decide.mistyped import mistyped, typed_part
 from fairlead.contracts.apiversions.decide.pointers import RESERVED
 from fairlead.contracts.apiversions.decide.round_trip import raised
@@ -56,12 +56,12 @@ def mistaken(
             yield f"from {first.name} to {other.name}: {place} is not of the type it has there, {' or '.join(types)}"
 
 
-def _ways(kind: KindConversion) -> list[tuple[Version, Version]]:
+def _ways(kind: KindConversion) -> list[tuple[KindVersion, KindVersion]]:
     return [way for spoke in kind.spokes.values() for way in ((spoke.version, kind.hub), (kind.hub, spoke.version))]
 
 
 def _mistyped(
-    kind: KindConversion, first: Version, other: Version, counts: Iterator[int]
+    kind: KindConversion, first: KindVersion, other: KindVersion, counts: Iterator[int]
 ) -> Iterator[tuple[str, tuple[str, ...]]]:
     chance = chance_of(kind, first, other)
     for _ in counts:
@@ -70,13 +70,13 @@ def _mistyped(
             yield from mistyped(convert(tree, other.name, kind).tree, other.schema)
 
 
-def made_up(kind: KindConversion, version: Version, chance: Random) -> Tree:
+def made_up(kind: KindConversion, version: KindVersion, chance: Random) -> Tree:
     """A whole object of this version."""
     head = {"apiVersion": f"{kind.group}/{version.name}", "kind": kind.kind, "metadata": {"name": "sample"}}
     return {**head, **sample(version.schema, chance)}
 
 
-def chance_of(kind: KindConversion, first: Version, other: Version) -> Random:
+def chance_of(kind: KindConversion, first: KindVersion, other: KindVersion) -> Random:
     """The same every time."""
     return Random(f"{kind.group} {kind.kind} {first.name} {other.name}")  # noqa: S311  (no secret)
 
@@ -88,14 +88,14 @@ def _until(tries: int, until: float, clock: Callable[[], float]) -> Iterator[int
         yield count
 
 
-def _tried(kind: KindConversion, first: Version, other: Version, counts: Iterator[int]) -> Iterator[str]:
+def _tried(kind: KindConversion, first: KindVersion, other: KindVersion, counts: Iterator[int]) -> Iterator[str]:
     chance = chance_of(kind, first, other)
     refused, others = "", 0
     for _ in counts:
         tree = made_up(kind, first, chance)
         try:
             back = convert(convert(copied(tree), other.name, kind).tree, first.name, kind).tree
-        except Refused as error:
+        except ConversionRefused as error:
             refused = str(error)  # what is made up may be larger than any object: the rules are not to blame
         except Exception as error:  # noqa: BLE001  (rules in Python may raise anything)
             yield raised(error)
@@ -110,6 +110,6 @@ def _body(tree: Tree) -> Tree:
     return {key: value for key, value in tree.items() if key not in RESERVED}
 
 
-def _lost(body: Tree, back: Tree, version: Version) -> Iterator[str]:
+def _lost(body: Tree, back: Tree, version: KindVersion) -> Iterator[str]:
     for entry in differences(version.name, body, back, version.shape):
         yield f"{entry.place} does not come back as it was"

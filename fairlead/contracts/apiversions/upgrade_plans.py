@@ -13,7 +13,7 @@ from fairlead.contracts.apiversions.backup_directory import Backup
 from fairlead.contracts.apiversions.decide.convert import KindConversion
 from fairlead.contracts.apiversions.decide.offline.backup_format import NEW_DEFINITION, PLAN, RULES, BadBackup
 from fairlead.contracts.apiversions.decide.offline.object_parts import Parts, parts_of
-from fairlead.contracts.apiversions.decide.offline.upgrade_journal import UpgradeJournal, Workload
+from fairlead.contracts.apiversions.decide.offline.upgrade_journal import StoppedWorkload, UpgradeJournal
 from fairlead.contracts.apiversions.decide.offline.upgraded_definitions import introduced
 from fairlead.contracts.apiversions.decide.preflight.definitions import compared
 from fairlead.contracts.apiversions.decide.rule_sets import RuleSet, RulesRejected, kind_of, read_rules
@@ -21,7 +21,7 @@ from fairlead.contracts.apiversions.decide.trees import Tree
 from fairlead.contracts.apiversions.rule_files import code_of, definitions_in, rules_in
 from fairlead.engine.command import Precondition, Usage
 from fairlead.engine.decide.registration import DEFINITIONS
-from fairlead.engine.object_files import Unreadable, objects_in
+from fairlead.engine.object_files import UnreadableFile, objects_in
 from kubeloop import request
 from kubeloop.client import Client
 from kubeloop.discovery import discover
@@ -71,7 +71,7 @@ def planned(live: Tree, file: str, rules: str) -> UpgradePlan:
     try:
         definitions = {each["metadata"]["name"]: each for each in definitions_in(file)}
         sets = {each.crd: each for each in rules_in(rules)}
-    except (Unreadable, RulesRejected) as error:
+    except (UnreadableFile, RulesRejected) as error:
         raise Usage(str(error)) from None
     if name not in definitions:
         raise Usage(f"{file} does not define {name}: it defines {', '.join(definitions)}")
@@ -161,7 +161,7 @@ async def check_freezable(client: Client) -> None:
         )
 
 
-async def workload_of(client: Client, text: str) -> Workload:
+async def workload_of(client: Client, text: str) -> StoppedWorkload:
     """The operator that `--operator` names, with its replicas; raises Usage and Precondition."""
     parts = text.split("/")
     resource = WORKLOADS.get(parts[1].lower()) if len(parts) == 3 else None
@@ -173,7 +173,7 @@ async def workload_of(client: Client, text: str) -> Workload:
     except NotFound:
         raise Precondition(f"there is no {resource.kind} {ref.name} in namespace {ref.namespace}") from None
     replicas = found["spec"].get("replicas", 1)
-    return Workload(ref, replicas)
+    return StoppedWorkload(ref, replicas)
 
 
 def _storage(definition: Tree) -> str:

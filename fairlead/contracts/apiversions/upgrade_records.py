@@ -8,7 +8,7 @@ import msgspec
 from msgspec import Struct
 
 from fairlead.contracts.apiversions.backup_directory import DirectoryRecords
-from fairlead.contracts.apiversions.decide.offline.upgrade_journal import Counts, Phase, UpgradeJournal
+from fairlead.contracts.apiversions.decide.offline.upgrade_journal import UpgradeCounts, UpgradeJournal, UpgradePhase
 from kubeloop.records import Outdated, Recorded, Records
 
 JOURNAL = "upgrade"
@@ -20,10 +20,10 @@ class Summary(Struct, frozen=True, rename="camel", kw_only=True):
     """What the ConfigMap says of an upgrade."""
 
     crd: str = ""
-    state: Phase
+    state: UpgradePhase
     directory: str
     manifest_sha256: str = msgspec.field(name="manifestSHA256")
-    counts: Counts = Counts()
+    counts: UpgradeCounts = UpgradeCounts()
     problem: str = ""
     completed_at: str = ""
 

@@ -21,7 +21,7 @@ from fairlead.core.decision import Decision
 from fairlead.core.explain import Explain
 from fairlead.engine.certificates.bundle_targets import BundleTargets
 from fairlead.engine.certificates.followed import FollowedCertificate
-from fairlead.engine.certificates.given_entries import Entries, FileEntries, SecretEntries
+from fairlead.engine.certificates.given_entries import FileEntries, GivenEntries, SecretEntries
 from fairlead.engine.certificates.issuing import service_names
 from fairlead.engine.certificates.rotation import Rotation, RotationOptions
 from fairlead.engine.controller import Controller
@@ -50,7 +50,7 @@ class WebhookCertificates:
         self._metrics = context.metrics.of(CertificateMetrics)
         self.targets = BundleTargets(caches, service, namespace, given.service_port, context.trust)
         """Who is to trust what is shown."""
-        entries: Entries = SecretEntries(client, caches, secret)
+        entries: GivenEntries = SecretEntries(client, caches, secret)
         if kept.folder:
             entries = FileEntries(Path(kept.folder))
         # Where nobody names a Service, API servers are told a URL by somebody else, whose name is not known here.

@@ -37,7 +37,7 @@ from fairlead.core.ask import Answers
 from fairlead.core.decision import Decision, Hold
 from fairlead.core.explain import Explain
 from fairlead.engine.controller import BackOff, Controller, LogRecord, RolloutKey, Wake
-from fairlead.engine.decide.guard import Subject
+from fairlead.engine.decide.guard import GuardedObject
 from fairlead.engine.driver.applied import Applied
 from kubeloop.caches import Caches
 from kubeloop.informer import Change, Informer
@@ -127,7 +127,7 @@ class _Kind(Struct, frozen=True):
     snapshot: Callable[..., Any]
     versions: Callable[[Any], Iterable[str]]
     decide: Callable[..., Any]
-    subject: Callable[[Any], Subject]
+    subject: Callable[[Any], GuardedObject]
     subscribe: Callable[[Wake], None]
     observe: Callable[[RolloutKey, Any, Decision, datetime], None]
     explain: Callable[[Any, Decision, datetime], Explain] | None = None

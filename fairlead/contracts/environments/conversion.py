@@ -20,9 +20,9 @@ from fairlead.engine.certificates.authority import AuthorityFiles, FromAuthority
 from fairlead.engine.certificates.secured import Secured
 from fairlead.engine.certificates.served import Credentials
 from fairlead.engine.conversion.health import alive, healthy
-from fairlead.engine.conversion.webhook import LARGEST_REVIEW, MOST_HELD, Conversion, Elsewhere, Reviewed
+from fairlead.engine.conversion.webhook import LARGEST_REVIEW, MOST_HELD, AnsweredReview, ConversionHandler, Elsewhere
 from fairlead.engine.conversion.worker import Worker
-from fairlead.engine.decide.registration import Webhook
+from fairlead.engine.decide.registration import ConversionWebhook
 from fairlead.engine.kinds.registration import Registration
 from fairlead.engine.part import PartContext
 from fairlead.engine.serving.https_server import HttpsServer, Limits
@@ -47,7 +47,7 @@ class Converting:
         self._metrics = metrics
         self._log = log = context.log
         self.stored = StoredEnvironments(context, metrics)
-        webhook = Webhook(
+        webhook = ConversionWebhook(
             name=options.service_name,
             namespace=options.service_namespace,
             port=options.service_port,
@@ -95,9 +95,9 @@ class Converting:
         finally:
             await worker.close()
 
-    def _conversion(self, elsewhere: Elsewhere | None) -> Conversion:
+    def _conversion(self, elsewhere: Elsewhere | None) -> ConversionHandler:
         """The webhook; without `elsewhere` large reviews are converted where they come in."""
-        return Conversion(RULES, self._log, elsewhere, self._converted)
+        return ConversionHandler(RULES, self._log, elsewhere, self._converted)
 
-    def _converted(self, reviewed: Reviewed) -> None:
+    def _converted(self, reviewed: AnsweredReview) -> None:
         self._metrics.conversions.labels("success" if reviewed.succeeded else "failure").inc()

@@ -26,7 +26,7 @@ from fairlead.contracts.environments.settings import Settings
 from fairlead.core.ask import Answers
 from fairlead.core.uuids import parse
 from fairlead.engine.controller import RolloutKey
-from fairlead.engine.decide.guard import Subject, subject_of
+from fairlead.engine.decide.guard import GuardedObject, subject_of
 from kubeloop.objects.apps import Deployment, StatefulSet
 from kubeloop.objects.meta import Resource
 from kubeloop.store import Named, Readable
@@ -143,13 +143,13 @@ def twins_of(environment: Materialize, environments: Readable[Materialize]) -> I
                 yield each
 
 
-def subject(seen: Snapshot) -> Subject:
+def subject(seen: Snapshot) -> GuardedObject:
     meta = seen.environment.metadata
     made = (*(each.metadata for each in seen.statefulsets), *(each.metadata for each in seen.children.values()))
     return subject_of(MATERIALIZES, meta, meta.annotations, made, seen.answers)
 
 
-def companion_subject(seen: CompanionSnapshot[Balancer] | CompanionSnapshot[Console]) -> Subject:
+def companion_subject(seen: CompanionSnapshot[Balancer] | CompanionSnapshot[Console]) -> GuardedObject:
     meta = seen.own.metadata
     deployment = () if seen.deployment is None else (seen.deployment.metadata,)
     made = (*deployment, *(each.metadata for each in seen.children.values()))

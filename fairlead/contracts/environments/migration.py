@@ -10,7 +10,7 @@ from __future__ import annotations
 from fairlead.contracts.environments.kinds import MATERIALIZES, OWN_LABELS
 from fairlead.contracts.environments.metrics import EnvironmentMetrics
 from fairlead.core.act import Does
-from fairlead.core.audit import Line
+from fairlead.core.audit import AuditLine
 from fairlead.core.decision import Decision
 from fairlead.engine.decide.job import Passage
 from fairlead.engine.decide.migration import is_mixed, stored_in
@@ -104,7 +104,7 @@ class StoredEnvironments:
         for result, count in counts.items():
             self._metrics.migrated.labels(result).inc(count)
 
-    def _audit(self, line: Line) -> None:
+    def _audit(self, line: AuditLine) -> None:
         if message := DONE.get(line.does):
             self._log.info(message, **keys_of(line))
         else:

@@ -19,7 +19,7 @@ from fairlead.contracts.environments.metrics import EnvironmentMetrics
 from fairlead.contracts.environments.migration import StoredEnvironments
 from fairlead.contracts.environments.settings import ConversionOptions
 from fairlead.engine.certificates.served import Credentials
-from fairlead.engine.conversion.webhook import Conversion, Elsewhere, Reviewed
+from fairlead.engine.conversion.webhook import AnsweredReview, ConversionHandler, Elsewhere
 from fairlead.engine.conversion.worker import Worker
 from fairlead.engine.decide.registration import is_converted
 from fairlead.engine.kinds.registration import Owned, Registration
@@ -104,8 +104,8 @@ class SharedReviews:
         finally:
             await worker.close()
 
-    def _conversion(self, elsewhere: Elsewhere | None) -> Conversion:
-        return Conversion(RULES, self._log, elsewhere, self._converted, self._reviews)
+    def _conversion(self, elsewhere: Elsewhere | None) -> ConversionHandler:
+        return ConversionHandler(RULES, self._log, elsewhere, self._converted, self._reviews)
 
-    def _converted(self, reviewed: Reviewed) -> None:
+    def _converted(self, reviewed: AnsweredReview) -> None:
         self._metrics.conversions.labels("success" if reviewed.succeeded else "failure").inc()

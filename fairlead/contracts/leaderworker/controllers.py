@@ -8,7 +8,7 @@ from typing import Any
 
 from fairlead.contracts.leaderworker import gather as gathering
 from fairlead.contracts.leaderworker.decide import group_round, set_round
-from fairlead.contracts.leaderworker.decide.seen import GroupSeen, Reported, SetSeen
+from fairlead.contracts.leaderworker.decide.seen import GroupSeen, ReportedStatus, SetSeen
 from fairlead.contracts.leaderworker.explain import explain
 from fairlead.contracts.leaderworker.gather import MEMBERS, Stores
 from fairlead.contracts.leaderworker.group_decisions import GroupDecisions
@@ -67,14 +67,14 @@ class _Reports:
     """What this process last wrote of the status of each set."""
 
     def __init__(self, measures: LeaderWorkerMetrics) -> None:
-        self.last: dict[RolloutKey, Reported] = {}
+        self.last: dict[RolloutKey, ReportedStatus] = {}
         self._measures = measures
 
     def wrote(self, key: RolloutKey, writes: tuple[AnyWrite, ...]) -> None:
         self._measures.set_wrote(key, writes)
         for each in writes:
             if each.does is Does.REPORT_STATUS and isinstance(each, Patch):
-                self.last[key] = Reported(clock.now(), each.body)
+                self.last[key] = ReportedStatus(clock.now(), each.body)
 
     def started(self, key: RolloutKey) -> None:
         self._measures.of_sets.started(key)

@@ -12,7 +12,7 @@ from typing import Protocol
 from msgspec import Struct, structs
 
 from fairlead.contracts.leaderworker.decide.identity import parent_and_ordinal
-from fairlead.contracts.leaderworker.decide.seen import GroupSeen, Reported, Service, SetSeen
+from fairlead.contracts.leaderworker.decide.seen import GroupSeen, ReportedStatus, Service, SetSeen
 from fairlead.contracts.leaderworker.kinds import (
     LEADER_WORKER_SETS,
     NAME,
@@ -26,7 +26,7 @@ from fairlead.contracts.leaderworker.kinds import (
 from fairlead.contracts.leaderworker.settings import Settings
 from fairlead.core.ask import Answers
 from fairlead.engine.controller import RolloutKey
-from fairlead.engine.decide.guard import Subject, subject_of
+from fairlead.engine.decide.guard import GuardedObject, subject_of
 from kubeloop.store import Named, Readable
 
 SET, GROUP, MEMBERS = "set", "group", "members"
@@ -101,7 +101,7 @@ class Stores(Struct, frozen=True):
 
 
 def set_snapshot(
-    key: RolloutKey, stores: Stores, settings: Settings, answers: Answers, reported: Reported | None = None
+    key: RolloutKey, stores: Stores, settings: Settings, answers: Answers, reported: ReportedStatus | None = None
 ) -> SetSeen | None:
     """Everything that a round of the set may read; None when it is gone."""
     found = stores.sets.get(*key)
@@ -124,14 +124,14 @@ def set_snapshot(
     )
 
 
-class Gone(Protocol):
+class GonePods(Protocol):
     """Tombstones, or none."""
 
     def by(self, value: str) -> tuple[Pod, ...]: ...
 
 
 def group_snapshot(
-    key: RolloutKey, stores: Stores, gone: Gone, settings: Settings, answers: Answers
+    key: RolloutKey, stores: Stores, gone: GonePods, settings: Settings, answers: Answers
 ) -> GroupSeen | None:
     """Everything that a round of the group may read; None when nothing is left of it."""
     pods, lost = stores.pods.by(GROUP, str(key)), gone.by(str(key))
@@ -154,14 +154,14 @@ def group_snapshot(
     )
 
 
-def set_subject(seen: SetSeen) -> Subject:
+def set_subject(seen: SetSeen) -> GuardedObject:
     meta = seen.set.metadata
     leaders = () if seen.leaders is None else (seen.leaders.metadata,)
     made = (*leaders, *(each.metadata for each in seen.revisions))
     return subject_of(LEADER_WORKER_SETS, meta, meta.annotations, made, seen.answers, may_be_stamped=False)
 
 
-def group_subject(seen: GroupSeen) -> Subject | None:
+def group_subject(seen: GroupSeen) -> GuardedObject | None:
     """The set that the group is of; None where it is gone."""
     if seen.set is None:
         return None

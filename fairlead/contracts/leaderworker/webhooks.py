@@ -19,7 +19,7 @@ from fairlead.contracts.leaderworker.decide.reviews import (
 from fairlead.contracts.leaderworker.gather import set_of
 from fairlead.contracts.leaderworker.watched import Watched
 from fairlead.core.ask import Answers
-from fairlead.engine.webhooks.admission import Endpoint
+from fairlead.engine.webhooks.admission import WebhookEndpoint
 from kubeloop.objects.review import Review
 
 DEFAULT_SET = "/mutate-leaderworkerset-x-k8s-io-v1-leaderworkerset"
@@ -41,14 +41,14 @@ TIMEOUT = 10.0
 """Seconds that the API server waits where a registration says nothing else, as upstream's do."""
 
 
-def endpoints(gang_scheduler: str = "") -> tuple[Endpoint[ReviewSnapshot], ...]:
+def endpoints(gang_scheduler: str = "") -> tuple[WebhookEndpoint[ReviewSnapshot], ...]:
     def seen(review: Review, _answers: Answers) -> ReviewSnapshot:
         return ReviewSnapshot(review, gang_scheduler)
 
-    return tuple(Endpoint(COMPONENT, (path,), judge, seen, log_keys, TIMEOUT) for path, judge in JUDGES.items())
+    return tuple(WebhookEndpoint(COMPONENT, (path,), judge, seen, log_keys, TIMEOUT) for path, judge in JUDGES.items())
 
 
-def evictions(watched: Watched) -> Endpoint[EvictionSnapshot]:
+def evictions(watched: Watched) -> WebhookEndpoint[EvictionSnapshot]:
     def seen(review: Review, answers: Answers) -> EvictionSnapshot:
         found = watched.find(review.namespace)
         if found is None:
@@ -61,7 +61,7 @@ def evictions(watched: Watched) -> Endpoint[EvictionSnapshot]:
     def keys(given: EvictionSnapshot) -> dict[str, str]:
         return log_keys(ReviewSnapshot(given.review))
 
-    return Endpoint(
+    return WebhookEndpoint(
         COMPONENT,
         (EVICTION,),
         judge_eviction,

@@ -13,7 +13,7 @@ from fairlead.contracts.plans.settings import PlanSettings
 from fairlead.contracts.plans.stored import tree_of
 from fairlead.contracts.plans.watched import WatchedWorkloads, place_of
 from fairlead.core.ask import Answers
-from fairlead.engine.decide.guard import Subject, subject_of
+from fairlead.engine.decide.guard import GuardedObject, subject_of
 
 NAMES = "names"
 """Index of rollouts: by the workloads that they name."""
@@ -51,7 +51,7 @@ def _kind(reference: WorkloadReference) -> str:
     return f"{reference.kind}.{reference.group}"
 
 
-def subject(seen: TraitSeen) -> Subject:
+def subject(seen: TraitSeen) -> GuardedObject:
     """Nothing is made for a rollout: the workloads that it names are somebody else's."""
     meta = seen.rollout.metadata
     return subject_of(seen.rollout.resource, meta, meta.annotations, (), seen.answers)

@@ -17,7 +17,7 @@ from fairlead.contracts.plans.decide.admission.reviews import (
 from fairlead.contracts.plans.settings import PlanSettings
 from fairlead.core.ask import Answers
 from fairlead.core.decision import Judge
-from fairlead.engine.webhooks.admission import Endpoint
+from fairlead.engine.webhooks.admission import WebhookEndpoint
 from kubeloop.objects.review import Review
 
 DEFAULT_TRAIT = "/mutating-standard-oam-dev-v1alpha1-rollouttraits"
@@ -66,8 +66,8 @@ TIMEOUT = 5.0
 """Seconds that the API server waits, as registrations say."""
 
 
-def endpoints(settings: PlanSettings) -> tuple[Endpoint[ReviewSnapshot], ...]:
+def endpoints(settings: PlanSettings) -> tuple[WebhookEndpoint[ReviewSnapshot], ...]:
     def seen(review: Review, answers: Answers) -> ReviewSnapshot:
         return ReviewSnapshot(review, answers, settings.system_namespace)
 
-    return tuple(Endpoint(COMPONENT, (path,), judge, seen, log_keys, TIMEOUT) for path, judge in JUDGES.items())
+    return tuple(WebhookEndpoint(COMPONENT, (path,), judge, seen, log_keys, TIMEOUT) for path, judge in JUDGES.items())

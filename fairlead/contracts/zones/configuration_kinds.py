@@ -15,7 +15,7 @@ class ConfigurationMeta(Meta, frozen=True, rename="camel"):
     generation: int = 0
 
 
-class Configuration(Struct, frozen=True):
+class ConfigurationObject(Struct, frozen=True):
     metadata: ConfigurationMeta
     spec: object = None
     """Any JSON: an object of the wrong shape must not make the watch fail."""

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Generic
 
 from msgspec import Struct
 
-from fairlead.contracts.zones.configuration_kinds import HEALTH_CHECKS, ZPDBS, Configuration
+from fairlead.contracts.zones.configuration_kinds import HEALTH_CHECKS, ZPDBS, ConfigurationObject
 from fairlead.contracts.zones.decide.budgets import zpdb
 from fairlead.contracts.zones.decide.budgets.zpdb import DisruptionBudget
 from fairlead.contracts.zones.decide.configurations import C, Configurations, Observed, Reader, forget, observe
@@ -43,7 +43,7 @@ class Configured(Generic[C]):
     def __init__(
         self, sort: Sort[C], caches: Caches, namespace: str, log: FilteringBoundLogger, counted: Counted
     ) -> None:
-        self.informer = caches.informer(sort.resource, Configuration, namespace=namespace, optional=True)
+        self.informer = caches.informer(sort.resource, ConfigurationObject, namespace=namespace, optional=True)
         self._sort = sort
         self._configurations: Configurations[C] = Configurations()
         self._log = log
@@ -63,7 +63,7 @@ class Configured(Generic[C]):
         """None until it is known which there are."""
         return self.of(namespace) if self.informer.settled.is_set() else None
 
-    def _take(self, change: Change[Configuration]) -> None:
+    def _take(self, change: Change[ConfigurationObject]) -> None:
         before = self._configurations
         if change.new is not None:
             item = change.new
@@ -79,7 +79,7 @@ class Configured(Generic[C]):
             for changed in self._changed:
                 changed(item.metadata.namespace, change.initial)
 
-    def _say(self, item: Configuration, observed: Observed) -> None:
+    def _say(self, item: ConfigurationObject, observed: Observed) -> None:
         name = f"{item.metadata.namespace}/{item.metadata.name}"
         if observed.result == "invalid":
             self._log.warning(f"{self._sort.noun} invalid", name=name, error=observed.why)

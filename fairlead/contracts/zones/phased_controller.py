@@ -20,7 +20,7 @@ from fairlead.core.ask import Answers
 from fairlead.core.decision import Decision, Hold
 from fairlead.engine.controller import Controller, LogRecord, RolloutKey, Wake
 from fairlead.engine.part import Part
-from fairlead.engine.webhooks.admission import Endpoint
+from fairlead.engine.webhooks.admission import WebhookEndpoint
 from kubeloop.caches import Caches
 from kubeloop.informer import Change, Informer
 from kubeloop.objects.apps import DEPLOYMENTS, Deployment
@@ -49,11 +49,11 @@ DEPLOYMENT_INDEXES = {_HELD: _held}
 Watched = tuple[Informer[Deployment], Informer[Pod]]
 
 
-def endpoint(settings: Settings) -> Endpoint[review_reading.DownscaleSnapshot]:
+def endpoint(settings: Settings) -> WebhookEndpoint[review_reading.DownscaleSnapshot]:
     def seen(review: Review, answers: Answers) -> review_reading.DownscaleSnapshot:
         return review_reading.DownscaleSnapshot(review, answers, settings)
 
-    return Endpoint(
+    return WebhookEndpoint(
         "phased-deployment", (PATH,), phased_admission.judge, seen, review_reading.log_keys, settings.request_timeout
     )
 

@@ -13,7 +13,7 @@ from prometheus_client.metrics_core import CounterMetricFamily, GaugeMetricFamil
 from prometheus_client.registry import Collector
 
 from fairlead.contracts.zones.decide.groups import Group, Zone, group_of
-from fairlead.contracts.zones.decide.healthchecks.healthcheck import Judged, referred
+from fairlead.contracts.zones.decide.healthchecks.healthcheck import JudgedHealth, referred
 from fairlead.contracts.zones.decide.rollout.zone_order import zone_order_of
 from fairlead.contracts.zones.decide.seen import Snapshot
 from fairlead.core.reason import Reason
@@ -34,7 +34,7 @@ class ZoneProgress(Struct, frozen=True):
     is_held: bool = False
     """By its health check."""
     is_misconfigured: bool = False
-    judged: Judged | None = None
+    judged: JudgedHealth | None = None
 
 
 def standings_of(seen: Snapshot, now: datetime) -> tuple[ZoneProgress, ...]:
@@ -48,7 +48,7 @@ def standings_of(seen: Snapshot, now: datetime) -> tuple[ZoneProgress, ...]:
     return tuple(made)
 
 
-def _standing(zone: Zone, group: Group, is_held: bool, judged: Judged | None) -> ZoneProgress:
+def _standing(zone: Zone, group: Group, is_held: bool, judged: JudgedHealth | None) -> ZoneProgress:
     return ZoneProgress(
         zone.name,
         outdated=len(zone.outdated),
@@ -92,7 +92,7 @@ class Progress(Collector):
         """Another replica decides from now on: what zones were last seen at is not told any more, counts stay."""
         self._standings.clear()
 
-    def _count(self, key: RolloutKey, zone: str, judged: Judged) -> None:
+    def _count(self, key: RolloutKey, zone: str, judged: JudgedHealth) -> None:
         counted = self._counted.setdefault(key, {})
         if counted.get(zone) == judged.until:
             return

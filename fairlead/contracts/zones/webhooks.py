@@ -15,7 +15,7 @@ from fairlead.contracts.zones.decide.budgets.zpdb import DisruptionBudget
 from fairlead.contracts.zones.metrics import ZoneMetrics
 from fairlead.contracts.zones.settings import Settings
 from fairlead.core.ask import Answers
-from fairlead.engine.webhooks.admission import Endpoint
+from fairlead.engine.webhooks.admission import WebhookEndpoint
 from kubeloop.objects.apps import StatefulSet
 from kubeloop.objects.core import Pod
 from kubeloop.objects.review import Review
@@ -35,7 +35,7 @@ class CacheLookups(Struct, frozen=True):
     """The StatefulSets of a namespace."""
 
 
-def endpoints(settings: Settings, caches: CacheLookups, metrics: ZoneMetrics) -> tuple[Endpoint[Any], ...]:
+def endpoints(settings: Settings, caches: CacheLookups, metrics: ZoneMetrics) -> tuple[WebhookEndpoint[Any], ...]:
     def seen(review: Review, answers: Answers) -> DownscaleSnapshot:
         return DownscaleSnapshot(review, answers, settings)
 
@@ -47,8 +47,8 @@ def endpoints(settings: Settings, caches: CacheLookups, metrics: ZoneMetrics) ->
 
     timeout = settings.request_timeout
     return (
-        Endpoint("no-downscale", ("/admission/no-downscale",), no_downscale, seen, log_keys, timeout),
-        Endpoint(
+        WebhookEndpoint("no-downscale", ("/admission/no-downscale",), no_downscale, seen, log_keys, timeout),
+        WebhookEndpoint(
             "prepare-downscale",
             ("/admission/prepare-downscale",),
             prepare_downscale,
@@ -57,7 +57,7 @@ def endpoints(settings: Settings, caches: CacheLookups, metrics: ZoneMetrics) ->
             timeout,
             outpaced=outpaced,
         ),
-        Endpoint(
+        WebhookEndpoint(
             EVICTION,
             ("/admission/pod-eviction", "/pods/eviction"),
             eviction.judge,
@@ -69,7 +69,7 @@ def endpoints(settings: Settings, caches: CacheLookups, metrics: ZoneMetrics) ->
             contested=eviction.contested,
             outpaced=eviction.outpaced,
         ),
-        Endpoint(EVICTION, ("/admission/zpdb-validation",), zpdb.judge, seen, log_keys, timeout),
+        WebhookEndpoint(EVICTION, ("/admission/zpdb-validation",), zpdb.judge, seen, log_keys, timeout),
     )
 
 

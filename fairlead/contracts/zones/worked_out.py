@@ -11,7 +11,7 @@ from datetime import datetime
 from functools import partial
 from math import inf
 
-from fairlead.contracts.zones.configuration_kinds import Configuration
+from fairlead.contracts.zones.configuration_kinds import ConfigurationObject
 from fairlead.contracts.zones.configured_objects import BUDGETS, CHECKS, Sort
 from fairlead.contracts.zones.decide import decide
 from fairlead.contracts.zones.decide.budgets.zpdb import DisruptionBudget
@@ -79,7 +79,7 @@ class WorkedOut:
     async def _listed(self, sort: Sort[C], namespace: str) -> tuple[C, ...]:
         state: Configurations[C] = Configurations()
         with suppress(NotFound, Forbidden):
-            for item in (await self._client.list(sort.resource, Configuration, namespace=namespace)).items:
+            for item in (await self._client.list(sort.resource, ConfigurationObject, namespace=namespace)).items:
                 state, _ = observe(state, item, sort.read)
         return state.of(namespace)
 

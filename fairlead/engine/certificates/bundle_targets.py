@@ -16,7 +16,7 @@ from msgspec import Struct, field
 from fairlead.engine.certificates import pairs
 from fairlead.engine.certificates.pairs import Pair
 from fairlead.engine.certificates.secret_facts import certificates_in
-from fairlead.engine.decide.bundles import Certificate, Place, Target
+from fairlead.engine.decide.bundles import BundleTarget, Certificate, Place
 from fairlead.engine.decide.ca_injection import TrustScope
 from fairlead.engine.decide.registration import DEFINITIONS, INJECTED
 from kubeloop import clock
@@ -113,7 +113,7 @@ class BundleTargets:
         """Called after every change of what counts here."""
         self._handlers.append(handler)
 
-    def targets(self) -> tuple[Target, ...]:
+    def targets(self) -> tuple[BundleTarget, ...]:
         return tuple(sorted(self._found(), key=lambda each: (each.ref.resource.plural, each.ref.name)))
 
     def trusts(self, pair: Pair) -> bool:
@@ -134,18 +134,18 @@ class BundleTargets:
         self._look()
         return None if authority is None else self._everywhere.get(authority.pem)
 
-    def _found(self) -> Iterator[Target]:
+    def _found(self) -> Iterator[BundleTarget]:
         for definition in self._definitions.store.items():
             bundle = definition.bundle_for(self._service, self._namespace, self._port)
             if bundle is not None and definition.metadata.deletion_timestamp is None:
                 meta = definition.metadata
                 keeper = next((each for each in KEEPERS if each in meta.annotations), "")
                 ref = Ref(DEFINITIONS, "", meta.name)
-                yield Target(ref, meta.resource_version, (Place(CONVERSION, _held(bundle)),), keeper)
+                yield BundleTarget(ref, meta.resource_version, (Place(CONVERSION, _held(bundle)),), keeper)
         for resource, informer in self._configurations.items():
             for found in informer.store.items():
                 if places := self._places(found):
-                    yield Target(Ref(resource, "", found.metadata.name), found.metadata.resource_version, places)
+                    yield BundleTarget(Ref(resource, "", found.metadata.name), found.metadata.resource_version, places)
 
     def _places(self, found: WebhookConfiguration) -> tuple[Place, ...]:
         scope = self._scope

@@ -25,14 +25,14 @@ from fairlead.engine.certificates import pairs
 from fairlead.engine.controller import Controller, LogRecord, RolloutKey, Wake
 from fairlead.engine.decide.ca_injection import InjectionSnapshot, TrustScope, inject, listing_of, trust
 from fairlead.engine.driver.questions import AskContext
-from fairlead.engine.lane import Lane
-from fairlead.engine.rounds import Rounds, Terms
+from fairlead.engine.lane import ControllerLane
+from fairlead.engine.rounds import Rounds, RoundTerms
 from kubeloop import clock
 from kubeloop.caches import Caches
 from kubeloop.client import Client
 from kubeloop.informer import Change
 from kubeloop.ledger import Ledger
-from kubeloop.objects.admissionregistration import MUTATING, VALIDATING, Entry, WebhookConfiguration
+from kubeloop.objects.admissionregistration import MUTATING, VALIDATING, WebhookConfiguration, WebhookEntry
 from kubeloop.objects.meta import Resource
 from kubeloop.queue import Queue
 from kubeloop.unreadable import UNREADABLE
@@ -77,10 +77,10 @@ class Injector:
             kind: caches.informer(resource, WebhookConfiguration, labels=served.selector, optional=True)
             for kind, resource in KINDS.items()
         }
-        terms = Terms(Ledger(CATCH_UP_SECONDS, caches.covering), WRITE_TIMEOUT)
+        terms = RoundTerms(Ledger(CATCH_UP_SECONDS, caches.covering), WRITE_TIMEOUT)
         outside = AskContext(client, write_timeout=WRITE_TIMEOUT)
         kept, walked = self._keeping(), self._walking()
-        self._lane = Lane(kept, Rounds(kept, outside, terms, log, _untold), Queue(spacing=SPACING), log)
+        self._lane = ControllerLane(kept, Rounds(kept, outside, terms, log, _untold), Queue(spacing=SPACING), log)
         self._walk = Rounds(walked, outside, terms, log, _untold)
 
     async def trust(self, authority: bytes, *, alone: bool = False) -> bool:
@@ -102,7 +102,7 @@ class Injector:
             tasks.create_task(self._caches.run())
             tasks.create_task(self._lane.run())
 
-    def entries(self) -> Iterator[tuple[Resource, Entry]]:
+    def entries(self) -> Iterator[tuple[Resource, WebhookEntry]]:
         """Every webhook entry of the watched configurations, whether or not it wants the bundle."""
         for kind, each in self._informers.items():
             for found in each.store.items():
@@ -228,7 +228,7 @@ def _untold(_: EventNote) -> None:
     raise TypeError("the injection of authorities tells nobody")
 
 
-def policies(entries: Iterable[tuple[Resource, Entry]]) -> Iterator[tuple[str, str, str, int]]:
+def policies(entries: Iterable[tuple[Resource, WebhookEntry]]) -> Iterator[tuple[str, str, str, int]]:
     """Type, webhook, policy and 0 or 1, two samples for each entry; an unset policy counts as Fail."""
     for kind, entry in entries:
         actual = entry.failure_policy or "Fail"

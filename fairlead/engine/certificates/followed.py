@@ -13,12 +13,12 @@ from contextlib import suppress
 from structlog.types import FilteringBoundLogger
 
 from fairlead.engine.certificates.bundle_targets import BundleTargets
-from fairlead.engine.certificates.given_entries import Entries
+from fairlead.engine.certificates.given_entries import GivenEntries
 from fairlead.engine.certificates.pairs import Pair
 from fairlead.engine.certificates.secret_facts import certificates_in, leaf_of, pair_of, trouble_with
 from fairlead.engine.certificates.served import Credentials
 from fairlead.engine.decide.bundles import Certificate
-from fairlead.engine.decide.exchange import Show, Wait, exchange
+from fairlead.engine.decide.exchange import Show, ShowLater, exchange
 from kubeloop import clock
 from kubeloop.errors import KubeError
 
@@ -34,7 +34,7 @@ class FollowedCertificate:
 
     def __init__(
         self,
-        entries: Entries,
+        entries: GivenEntries,
         name: str,
         targets: BundleTargets,
         interval: float,
@@ -168,7 +168,7 @@ class FollowedCertificate:
                 self._log.info("certificate served", not_after=str(self.credentials.facts.not_after))
                 self._tell()
                 return self._interval
-            case Wait(until):
+            case ShowLater(until):
                 if until is None:
                     return self._interval
                 return min(max((until - now).total_seconds(), 0.0), self._interval)

@@ -26,7 +26,7 @@ class NoticedSecret(Struct, frozen=True):
     metadata: Meta
 
 
-class Entries(Protocol):
+class GivenEntries(Protocol):
     is_whole: bool
     """Whether all of them change at once; else they may be read half-way."""
 

@@ -22,7 +22,7 @@ from fairlead.engine.certificates.pairs import Pair
 from fairlead.engine.certificates.served import Credentials
 from fairlead.engine.certificates.trouble import CertificateTrouble
 from fairlead.engine.certificates.whole_secret import WholeSecret, read_secret
-from fairlead.engine.decide.certificate import Serve, Wait, handover
+from fairlead.engine.decide.certificate import KeepServing, Serve, handover
 from fairlead.engine.decide.kept_authority import LOOKED_AT, Fate, Keep, Renew, Sign, fate_of, is_settled
 from fairlead.engine.options import KeptAuthority
 from kubeloop import clock, request
@@ -171,7 +171,7 @@ class FromKeptAuthority:
                     if not is_trusted:
                         self._tell("webhook configurations may not trust the certificate, and the one before it ends")
                     await asyncio.sleep(max((at - now).total_seconds(), 0.0))
-                case Wait(until):
+                case KeepServing(until):
                     self._tell(UNTRUSTED)
                     return max((until - clock.now()).total_seconds(), RETRY)
         credentials.swap(pair)

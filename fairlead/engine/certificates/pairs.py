@@ -30,7 +30,7 @@ from cryptography.hazmat.primitives.serialization import (
 from cryptography.x509.oid import ExtendedKeyUsageOID, NameOID
 from msgspec import Struct
 
-from fairlead.engine.decide.certificate import KEYS, Facts
+from fairlead.engine.decide.certificate import KEYS, CertificateFacts
 from fairlead.engine.decide.trust import Authority, kept_after, kept_beside
 from kubeloop.sealed import Unshown
 
@@ -102,16 +102,16 @@ def trusting(authority: bytes, held: bytes, now: datetime, *, alone: bool = Fals
     return held if kept is None else authority + b"".join(each.pem for each in kept)
 
 
-def facts_of(entries: dict[str, bytes]) -> Facts:
+def facts_of(entries: dict[str, bytes]) -> CertificateFacts:
     """What the entries of a Secret are worth."""
     present = tuple(key for key in KEYS if entries.get(key))
     if present != KEYS:
-        return Facts(present, empty=not entries)
+        return CertificateFacts(present, empty=not entries)
     return inspected(Pair(entries["cert"], entries["key"], entries["ca"]))
 
 
 @lru_cache(maxsize=4)
-def inspected(pair: Pair) -> Facts:
+def inspected(pair: Pair) -> CertificateFacts:
     """What a certificate and its key are worth, and its authorities where there are any.
 
     To see whether a key of RSA is sound takes a tenth of a second, and the same pairs are looked at again and again.
@@ -122,17 +122,19 @@ def inspected(pair: Pair) -> Facts:
         matches = _public(key.public_key()) == _public(served[0].public_key())
         names = _names(served[0])
     except (ValueError, TypeError, UnsupportedAlgorithm, InvalidSignature) as error:
-        return Facts(problem=f"holds a certificate or a key that cannot be read ({_short(error)})")
+        return CertificateFacts(problem=f"holds a certificate or a key that cannot be read ({_short(error)})")
     if not matches:
-        return Facts(problem="holds a certificate and a key that do not belong together")
+        return CertificateFacts(problem="holds a certificate and a key that do not belong together")
     try:
         load(ssl.create_default_context(ssl.Purpose.CLIENT_AUTH), pair)
     except ssl.SSLError as error:
-        return Facts(problem=f"holds a certificate or a key that TLS refuses ({error.reason or _short(error)})")
+        return CertificateFacts(
+            problem=f"holds a certificate or a key that TLS refuses ({error.reason or _short(error)})"
+        )
     authorities = _certificates(pair.authority)
     if pair.authority and not any(_is_trusted(each, authorities) for each in served):
-        return Facts(problem="holds a ca that did not issue the certificate")
-    return Facts(
+        return CertificateFacts(problem="holds a ca that did not issue the certificate")
+    return CertificateFacts(
         not_before=max(each.not_valid_before_utc for each in served),
         not_after=min(each.not_valid_after_utc for each in served),
         names=names,

@@ -32,11 +32,11 @@ from fairlead.engine.decide.rotation_snapshot import (
     CertificateTimes,
     Endpoint,
     RotationSnapshot,
-    Stored,
+    StoredSecret,
     trusted_in,
 )
 from fairlead.engine.driver.questions import AskContext
-from fairlead.engine.rounds import PassFailed, Rounds, Terms
+from fairlead.engine.rounds import PassFailed, Rounds, RoundTerms
 from kubeloop import clock
 from kubeloop.caches import Caches
 from kubeloop.client import Client
@@ -136,7 +136,7 @@ class Rotation:
         self._followed = followed
         self._log = log
         self._remembered: tuple[tuple[str, Sealed], ...] = ()
-        self._stored: Stored | None = None
+        self._stored: StoredSecret | None = None
         self._shown_since: datetime | None = None
         self._unshown_since: datetime | None = None
         self._shown: str = ""
@@ -176,7 +176,7 @@ class Rotation:
             return
         for each in self._targets.informers:  # whoever is trusted already may be in use
             await each.settled.wait()
-        outside, terms = AskContext(self._client), Terms(Ledger(CALL_TIMEOUT, lambda _: ()), CALL_TIMEOUT)
+        outside, terms = AskContext(self._client), RoundTerms(Ledger(CALL_TIMEOUT, lambda _: ()), CALL_TIMEOUT)
         first = structs.replace(self._controller(NAME, prepare, self._gather), watched=lambda _: {})
         rounds = Rounds(first, outside, terms, self._log, lambda _: None)
         deadline, delay = clock.monotonic() + START_SECONDS, FIRST_DELAY
@@ -268,7 +268,7 @@ class Rotation:
             trusted_since=None if stored is None else self._targets.held_since(stored.next.authority),
         )
 
-    def _stored_in(self, seen: RotationSnapshot, answers: Answers) -> Stored | None:
+    def _stored_in(self, seen: RotationSnapshot, answers: Answers) -> StoredSecret | None:
         found = answers.known.get(seen.read)
         return stored_of(found, seen.names[0], clock.now()) if isinstance(found, Good) else None
 

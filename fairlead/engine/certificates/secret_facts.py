@@ -24,8 +24,8 @@ from fairlead.engine.decide.rotation_snapshot import (
     PHASE,
     SINCE,
     Keys,
-    Phase,
-    Stored,
+    RotationPhase,
+    StoredSecret,
 )
 from fairlead.engine.decide.trust import covers
 
@@ -74,11 +74,11 @@ def trouble_with(pair: Pair, name: str, now: datetime) -> str:
     return ""
 
 
-def stored_of(answer: Good, name: str, now: datetime) -> Stored:
+def stored_of(answer: Good, name: str, now: datetime) -> StoredSecret:
     """What was read of a Secret that the operator keeps itself."""
     sealed = dict(answer.sealed)
     entries = {key: each.open() for key, each in sealed.items()}
-    return Stored(
+    return StoredSecret(
         version=answer.version,
         phase=_phase(entries.get(PHASE, b"")),
         since=_time(entries.get(SINCE, b"")),
@@ -100,10 +100,10 @@ def _keys(entries: Mapping[str, bytes], prefix: str, name: str, now: datetime) -
     )
 
 
-def _phase(text: bytes) -> Phase:
+def _phase(text: bytes) -> RotationPhase:
     """What nobody knows is steady: nothing of a rotation is under way that we began."""
-    known = {each.value.encode(): each for each in Phase}
-    return known.get(text.strip(), Phase.STEADY)
+    known = {each.value.encode(): each for each in RotationPhase}
+    return known.get(text.strip(), RotationPhase.STEADY)
 
 
 def _time(text: bytes) -> datetime | None:

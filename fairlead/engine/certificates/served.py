@@ -24,9 +24,9 @@ from fairlead.engine.certificates.pairs import Pair
 from fairlead.engine.certificates.stored_secret import StoredCertificate
 from fairlead.engine.certificates.trouble import CertificateTrouble
 from fairlead.engine.decide.certificate import (
-    Facts,
+    CertificateFacts,
+    KeepServing,
     Serve,
-    Wait,
     handover,
     has_ended,
     is_ours_to_renew,
@@ -53,7 +53,7 @@ class Credentials:
     def __init__(self, pair: Pair | None) -> None:
         self.context = ssl.create_default_context(ssl.Purpose.CLIENT_AUTH)
         self.pair = pair or Pair(b"", b"")
-        self.facts = Facts(problem="is not there yet")
+        self.facts = CertificateFacts(problem="is not there yet")
         if pair is not None:
             self.swap(pair)
 
@@ -120,14 +120,14 @@ class SelfSigned:
                 self._reminded = None
                 self._log.info("certificate renewed", not_after=str(credentials.facts.not_after))
 
-    async def _wait(self, served: Facts) -> None:
+    async def _wait(self, served: CertificateFacts) -> None:
         """Returns when a successor is to be looked for."""
         if not is_ours_to_renew(served):
             await asyncio.sleep(LOOKED_AT)
             return
         await renewal(served)
 
-    async def _may_be_served(self, pair: Pair, served: Facts) -> bool:
+    async def _may_be_served(self, pair: Pair, served: CertificateFacts) -> bool:
         """Whether clients trust it; when they do not, some time has passed, unless the one served is about to end."""
         is_trusted, now = await self._trust(pair), clock.now()
         match handover(served, is_trusted=is_trusted, now=now):
@@ -140,13 +140,13 @@ class SelfSigned:
                     "certificate served untrusted", error=said, help="write its authority into them by hand"
                 )
                 return True
-            case Wait(until, last):
+            case KeepServing(until, last):
                 said = "not every webhook configuration trusts it"
                 self._log.error("certificate not served yet", error=said, until=str(last))
                 await asyncio.sleep((until - now).total_seconds())
                 return False
 
-    def _remind(self, served: Facts) -> None:
+    def _remind(self, served: CertificateFacts) -> None:
         now = clock.now()
         if is_reminder_due(served, self._reminded, now):
             self._reminded = now
@@ -233,7 +233,7 @@ async def _expiry(credentials: Credentials, log: FilteringBoundLogger) -> None:
     )
 
 
-async def renewal(served: Facts) -> None:
+async def renewal(served: CertificateFacts) -> None:
     """Returns when it is time to renew the certificate."""
     while left := until_renewal(served, clock.now()):  # noqa: ASYNC110  (the clock may be set meanwhile)
         await asyncio.sleep(min(left.total_seconds(), LONGEST_SLEEP))

@@ -16,7 +16,7 @@ from fairlead.engine.certificates import pairs
 from fairlead.engine.certificates.pairs import CertificateRequest, Pair
 from fairlead.engine.certificates.trouble import CertificateTrouble
 from fairlead.engine.certificates.whole_secret import WholeSecret, body_of, read_secret
-from fairlead.engine.decide.certificate import Broken, Facts, Make, Use, fate_of, successor_of
+from fairlead.engine.decide.certificate import Broken, CertificateFacts, Make, Use, fate_of, successor_of
 from kubeloop import clock, request
 from kubeloop.client import Client
 from kubeloop.errors import AlreadyExists, Conflict
@@ -50,7 +50,7 @@ class StoredCertificate:
         self._log = log
         self._make = make
         self._labels = labels
-        self._worth: tuple[dict[str, bytes], Facts] | None = None
+        self._worth: tuple[dict[str, bytes], CertificateFacts] | None = None
         """Entries last looked at and what they are worth: checking a key takes long, and they seldom change."""
 
     async def obtain(self) -> Pair:
@@ -88,7 +88,7 @@ class StoredCertificate:
         facts = None if stored is None else self._facts(stored.data)
         return fate_of(facts, self._secret.name, self._wanted.dns_name, clock.now())
 
-    def _facts(self, entries: dict[str, bytes]) -> Facts:
+    def _facts(self, entries: dict[str, bytes]) -> CertificateFacts:
         if self._worth is None or self._worth[0] != entries:
             self._worth = entries, pairs.facts_of(entries)
         return self._worth[1]

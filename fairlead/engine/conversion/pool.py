@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import asyncio
 
-from fairlead.engine.conversion.review import Converted, Manner
+from fairlead.engine.conversion.review import ConversionAnswer, Manner
 from fairlead.engine.conversion.worker import RuleData, Worker
 
 
@@ -22,7 +22,7 @@ class Pool:
     def by(self, rules: RuleData) -> Bound:
         return Bound(self, rules)
 
-    async def convert(self, body: bytes, rules: RuleData) -> Converted:
+    async def convert(self, body: bytes, rules: RuleData) -> ConversionAnswer:
         """Raises as Worker does; waits its turn for as long as the caller lets it."""
         async with self._turns:
             worker = self._free.pop()
@@ -42,5 +42,5 @@ class Bound:
         self._pool = pool
         self._rules = rules
 
-    async def convert(self, body: bytes) -> Converted:
+    async def convert(self, body: bytes) -> ConversionAnswer:
         return await self._pool.convert(body, self._rules)

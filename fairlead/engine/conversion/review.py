@@ -69,7 +69,7 @@ class Manner(Struct, frozen=True):
 USUAL_MANNER = Manner()
 
 
-class Converted(Struct, frozen=True):
+class ConversionAnswer(Struct, frozen=True):
     """What to answer, and what came of it for logs and metrics."""
 
     status: int
@@ -116,7 +116,7 @@ class _Unknown(_Refused):
     """It is of a version that the rules do not have."""
 
 
-def answer(body: bytes, rules: Rules, manner: Manner = USUAL_MANNER) -> Converted:
+def answer(body: bytes, rules: Rules, manner: Manner = USUAL_MANNER) -> ConversionAnswer:
     """The answer to a review, whatever it is."""
     review = _decoded(body)
     if review is None:
@@ -131,13 +131,13 @@ def answer(body: bytes, rules: Rules, manner: Manner = USUAL_MANNER) -> Converte
     return _answered(request, review.api_version, rules, manner)
 
 
-def _answered(request: _Request, version: str, rules: Rules, manner: Manner) -> Converted:
+def _answered(request: _Request, version: str, rules: Rules, manner: Manner) -> ConversionAnswer:
     objects = request.objects or []
     if not any(request.desired in rule.versions for rule in rules):
         text = f"{_shown(request.desired)} is no version that objects are converted to; {_known(rules)}"
         unknown = request.desired.rpartition("/")[0]
         answered = _failure(version, request.uid, "BadRequest", text)
-        return Converted(200, answered, len(objects), text, desired=request.desired, unknown=unknown)
+        return ConversionAnswer(200, answered, len(objects), text, desired=request.desired, unknown=unknown)
     made: list[Raw] = []
     failures: list[_Failure] = []
     tallies = _Tallies(manner.tallies)
@@ -153,13 +153,13 @@ def _answered(request: _Request, version: str, rules: Rules, manner: Manner) -> 
         return _failed(request, version, failures, tallies)
     response = {"uid": request.uid, "result": {"status": "Success"}, "convertedObjects": made}
     answered = _encoded(version, response)
-    return Converted(200, answered, len(objects), desired=request.desired, tallies=tallies.found)
+    return ConversionAnswer(200, answered, len(objects), desired=request.desired, tallies=tallies.found)
 
 
-def _failed(request: _Request, version: str, failures: Sequence[_Failure], tallies: _Tallies) -> Converted:
+def _failed(request: _Request, version: str, failures: Sequence[_Failure], tallies: _Tallies) -> ConversionAnswer:
     mistakes = tuple(each.mistake for each in failures if each.mistake)
     text = _bounded("; ".join(each.text for each in failures))
-    return Converted(
+    return ConversionAnswer(
         200,
         _failure(version, request.uid, "InternalError" if mistakes else "BadRequest", text),
         len(request.objects or ()),
@@ -202,14 +202,14 @@ class _Tallies:
         tally.discarded += made.discarded
 
 
-def failure(body: bytes, text: str, manner: Manner = USUAL_MANNER) -> Converted:
+def failure(body: bytes, text: str, manner: Manner = USUAL_MANNER) -> ConversionAnswer:
     """The answer to a review of which nothing was converted, for a reason that lies with us."""
     review = _decoded(body)
     if review is None:
         return _invalid(NO_REVIEW, manner)
     request = review.request or _Request()
     answered = _failure(review.api_version, request.uid, "InternalError", text)
-    return Converted(200, answered, len(request.objects or ()), text, desired=request.desired)
+    return ConversionAnswer(200, answered, len(request.objects or ()), text, desired=request.desired)
 
 
 def _decoded(body: bytes) -> _Review | None:
@@ -352,10 +352,10 @@ def _place(error: Exception) -> str:
     return f"{type(error).__name__} at {frame.filename}:{frame.lineno} in {frame.name}"
 
 
-def _invalid(text: str, manner: Manner, version: str = VERSIONS[0], uid: str = "") -> Converted:
+def _invalid(text: str, manner: Manner, version: str = VERSIONS[0], uid: str = "") -> ConversionAnswer:
     if manner.in_words:
-        return Converted(400, f"{text}\n".encode(), problem=text, is_review=False)
-    return Converted(422, _failure(version, uid, "Invalid", text), problem=text)
+        return ConversionAnswer(400, f"{text}\n".encode(), problem=text, is_review=False)
+    return ConversionAnswer(422, _failure(version, uid, "Invalid", text), problem=text)
 
 
 def _failure(version: str, uid: str, reason: str, text: str) -> bytes:

@@ -16,7 +16,7 @@ from structlog.types import FilteringBoundLogger
 from fairlead.engine.conversion.review import (
     OUR_MISTAKE,
     USUAL_MANNER,
-    Converted,
+    ConversionAnswer,
     Manner,
     Rules,
     answer,
@@ -50,7 +50,7 @@ MOST_WAITING = 256
 class Elsewhere(Protocol):
     """Converts large reviews without holding up this process."""
 
-    async def convert(self, body: bytes) -> Converted: ...
+    async def convert(self, body: bytes) -> ConversionAnswer: ...
 
 
 class InForce(Struct, frozen=True):
@@ -87,7 +87,7 @@ class ReviewTerms(Struct, frozen=True):
 USUAL_TERMS = ReviewTerms()
 
 
-class Reviewed(Struct, frozen=True):
+class AnsweredReview(Struct, frozen=True):
     """One review that was answered, for metrics."""
 
     objects: int
@@ -100,7 +100,7 @@ class _Busy(Exception):
     """More reviews wait than may."""
 
 
-class Conversion:
+class ConversionHandler:
     """The handler; without `elsewhere` everything is converted in place.
 
     `rules` are the same always, or those in force. `counted` hears of each answer with all that there is to count.
@@ -111,9 +111,9 @@ class Conversion:
         rules: Rules | Callable[[], InForce],
         log: FilteringBoundLogger,
         elsewhere: Elsewhere | None = None,
-        heard: Callable[[Reviewed], None] = lambda _: None,
+        heard: Callable[[AnsweredReview], None] = lambda _: None,
         terms: ReviewTerms = USUAL_TERMS,
-        counted: Callable[[Converted], None] = lambda _: None,
+        counted: Callable[[ConversionAnswer], None] = lambda _: None,
     ) -> None:
         self._in_force = rules if callable(rules) else _always(InForce(rules, elsewhere))
         self._log = log
@@ -138,23 +138,23 @@ class Conversion:
         self._tell(converted)
         self._counted(converted)
         seconds = clock.monotonic() - begun
-        self._heard(Reviewed(converted.objects, not converted.problem, len(converted.mistakes), seconds))
+        self._heard(AnsweredReview(converted.objects, not converted.problem, len(converted.mistakes), seconds))
         kind = JSON if converted.is_review else PLAIN
         return Reply(converted.status, converted.body, (("Content-Type", kind),))
 
     def _later(self, why: str) -> Reply:
-        self._counted(Converted(503, problem=why, is_review=False))
+        self._counted(ConversionAnswer(503, problem=why, is_review=False))
         refused = text(503, f"{why}; try again in {RETRY_SECONDS} s")
         return Reply(refused.status, refused.body, (*refused.headers, ("Retry-After", str(RETRY_SECONDS))))
 
-    def _tell(self, converted: Converted) -> None:
+    def _tell(self, converted: ConversionAnswer) -> None:
         if converted.problem and converted.problem != self._said:
             self._said = converted.problem
             self._log.warning("conversion refused", objects=converted.objects, error=converted.problem)
             if converted.mistakes:
                 self._log.error("conversion rule failed", mistakes=converted.mistakes)
 
-    async def _taken(self, body: bytes) -> Converted:
+    async def _taken(self, body: bytes) -> ConversionAnswer:
         """Raises _Busy where it cannot be."""
         if problem := self._terms.obstacle():
             raise _Busy(problem)
@@ -176,7 +176,7 @@ class Conversion:
         finally:
             self._turns.release()
 
-    async def _learned(self, body: bytes, until: float) -> Converted:
+    async def _learned(self, body: bytes, until: float) -> ConversionAnswer:
         """A version that nobody knows may be new: it is looked for once."""
         converted = await self._converted(body, self._in_force(), until)
         if not converted.unknown or self._terms.learn is None:
@@ -184,7 +184,7 @@ class Conversion:
         await self._terms.learn(converted.unknown)
         return await self._converted(body, self._in_force(), until)
 
-    async def _converted(self, body: bytes, by: InForce, until: float) -> Converted:
+    async def _converted(self, body: bytes, by: InForce, until: float) -> ConversionAnswer:
         manner = self._terms.manner
         if by.elsewhere is None or len(body) <= by.small:
             return answer(body, by.rules, manner)
@@ -202,7 +202,7 @@ class Conversion:
             self._log.error("large review not converted", error=str(error))
             return failure(body, OUR_MISTAKE, manner)
 
-    def _too_late(self, body: bytes) -> Converted:
+    def _too_late(self, body: bytes) -> ConversionAnswer:
         longest = self._terms.longest
         said = f"this conversion and those before it took {longest:g} seconds; ask again later"
         return failure(body, said, self._terms.manner)

@@ -26,7 +26,7 @@ from typing import Any, BinaryIO, TypeVar, cast
 import msgspec
 from msgspec import Struct, structs
 
-from fairlead.engine.conversion.review import USUAL_MANNER, Converted, Manner, Rules, answer
+from fairlead.engine.conversion.review import USUAL_MANNER, ConversionAnswer, Manner, Rules, answer
 
 T = TypeVar("T")
 
@@ -89,7 +89,7 @@ class Worker:
         self._process: Process | None = None
         self._turn = asyncio.Lock()
 
-    async def convert(self, body: bytes, rules: RuleData | None = None) -> Converted:
+    async def convert(self, body: bytes, rules: RuleData | None = None) -> ConversionAnswer:
         """Raises WorkerDied when the process dies of it twice, TooSlow, and NoWorker when there can be none.
 
         It waits its turn for as long as the caller lets it: the time of one review is not that of those before it.
@@ -119,23 +119,23 @@ class Worker:
                 process.kill()
             await process.wait()
 
-    async def _tried(self, body: bytes) -> Converted:
+    async def _tried(self, body: bytes) -> ConversionAnswer:
         try:
             return await self._exchange(body)
         except WorkerDied:  # it may have ended from idleness just now
             return await self._exchange(body)
 
-    async def _exchange(self, body: bytes) -> Converted:
+    async def _exchange(self, body: bytes) -> ConversionAnswer:
         process = await self._started()
         converted, answered = await self._asked(self._reviewed(process, body))
         return structs.replace(converted, body=answered)
 
-    async def _reviewed(self, process: Process, body: bytes) -> tuple[Converted, bytes]:
+    async def _reviewed(self, process: Process, body: bytes) -> tuple[ConversionAnswer, bytes]:
         wanted = self._wanted
         if wanted is not None and wanted.digest != self._held:
             await _ask(process, wanted.data, _Order(rules=wanted.maker), dict[str, Any])
             self._held = wanted.digest
-        return await _ask(process, body, None, Converted)
+        return await _ask(process, body, None, ConversionAnswer)
 
     async def _asked(self, asking: Coroutine[Any, Any, tuple[T, bytes]]) -> tuple[T, bytes]:
         try:

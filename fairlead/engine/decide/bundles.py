@@ -52,7 +52,7 @@ class Place(Struct, frozen=True):
     entry: str = ""
 
 
-class Target(Struct, frozen=True):
+class BundleTarget(Struct, frozen=True):
     """An object by which API servers learn whom to trust."""
 
     ref: Ref
@@ -78,18 +78,18 @@ def authorities(*groups: Iterable[Certificate], now: datetime) -> tuple[Certific
     return (first, *(each for each in others if each in kept))
 
 
-def lacks(target: Target, wanted: Iterable[Certificate]) -> bool:
+def lacks(target: BundleTarget, wanted: Iterable[Certificate]) -> bool:
     """Whether an authority of these is missing anywhere."""
     return not target.held.issuperset(each.pem for each in wanted)
 
 
-def has_surplus(target: Target, wanted: Iterable[Certificate], now: datetime) -> bool:
+def has_surplus(target: BundleTarget, wanted: Iterable[Certificate], now: datetime) -> bool:
     """Whether it trusts another one that has not ended."""
     known = {each.pem for each in wanted}
     return any(each.pem not in known and each.not_after > now for place in target.places for each in place.held)
 
 
-def others_in(targets: Iterable[Target], known: Iterable[Certificate], now: datetime) -> tuple[Certificate, ...]:
+def others_in(targets: Iterable[BundleTarget], known: Iterable[Certificate], now: datetime) -> tuple[Certificate, ...]:
     """All valid authorities that are trusted somewhere besides these, in the order of their ends."""
     pems = {each.pem for each in known}
     found = {one.pem: one for target in targets for place in target.places for one in place.held}
@@ -106,7 +106,7 @@ def text_of(wanted: Iterable[Certificate]) -> str:
     return b64encode("".join(each.pem for each in wanted).encode()).decode()
 
 
-def writing(target: Target, wanted: tuple[Certificate, ...], manager: str) -> AnyWrite:
+def writing(target: BundleTarget, wanted: tuple[Certificate, ...], manager: str) -> AnyWrite:
     """One write that changes the bundles of the object and nothing else, bound to the version that was seen."""
     shown = f"{len(wanted)} {'authority' if len(wanted) == 1 else 'authorities'}"
     bundle = text_of(wanted)
@@ -139,7 +139,7 @@ def writing(target: Target, wanted: tuple[Certificate, ...], manager: str) -> An
     )
 
 
-def _definition(target: Target, bundle: str) -> bytes:
+def _definition(target: BundleTarget, bundle: str) -> bytes:
     metadata = {"name": target.ref.name}
     config = {"caBundle": bundle} if bundle else {}
     spec = {"conversion": {"webhook": {"clientConfig": config}}}

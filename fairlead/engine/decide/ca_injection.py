@@ -17,7 +17,7 @@ from fairlead.core.act import Does, Patch, PatchKind, Replace
 from fairlead.core.ask import Answers, Ask, Bad, Good, Listing, Need, Question, Read
 from fairlead.core.decision import Decision, Hold, Move
 from fairlead.core.reason import Reason
-from kubeloop.objects.admissionregistration import Entry, WebhookConfiguration
+from kubeloop.objects.admissionregistration import WebhookConfiguration, WebhookEntry
 from kubeloop.objects.meta import Ref, Resource
 
 LIST_TIMEOUT_SECONDS = 30.0
@@ -48,7 +48,7 @@ class TrustScope(Struct, frozen=True):
     other_labels: tuple[TrustLabels, ...] = ()
     """By which they ask as well, where several contracts are served."""
 
-    def wants(self, found: WebhookConfiguration, entry: Entry) -> bool:
+    def wants(self, found: WebhookConfiguration, entry: WebhookEntry) -> bool:
         """Whether the entry is to trust this operator.
 
         The label names an operator by its namespace. One that serves all namespaces is named by none of them, and
@@ -59,7 +59,7 @@ class TrustScope(Struct, frozen=True):
         asked = () if self.labels is None else (self.labels, *self.other_labels)
         return any(self._is_asked(each, found, entry) for each in asked)
 
-    def _is_asked(self, asked: TrustLabels, found: WebhookConfiguration, entry: Entry) -> bool:
+    def _is_asked(self, asked: TrustLabels, found: WebhookConfiguration, entry: WebhookEntry) -> bool:
         labels, namespace = found.metadata.labels, asked.namespace
         if labels.get(asked.wish) != "true" or namespace not in labels:
             return False

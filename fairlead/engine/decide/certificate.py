@@ -25,7 +25,7 @@ REMINDED = timedelta(days=1)
 """Between two warnings of an end that others are to prevent."""
 
 
-class Facts(Struct, frozen=True):
+class CertificateFacts(Struct, frozen=True):
     """What is known of a stored certificate."""
 
     keys: tuple[str, ...] = KEYS
@@ -62,7 +62,7 @@ class Broken(Struct, frozen=True):
 Fate: TypeAlias = Use | Make | Broken
 
 
-def fate_of(stored: Facts | None, secret: str, name: str, now: datetime) -> Fate:
+def fate_of(stored: CertificateFacts | None, secret: str, name: str, now: datetime) -> Fate:
     """What to do with what the Secret holds (None: there is no Secret), wanting a certificate for `name`."""
     if stored is None:
         return Make("there is no Secret")
@@ -79,7 +79,7 @@ def fate_of(stored: Facts | None, secret: str, name: str, now: datetime) -> Fate
     return Use()
 
 
-def successor_of(fate: Fate, stored: Facts | None, *, is_served: bool) -> Fate:
+def successor_of(fate: Fate, stored: CertificateFacts | None, *, is_served: bool) -> Fate:
     """What to do with the stored one when the certificate that is served is due: `is_served`, it is the same.
 
     Only what an operator of the contract made is made anew; another one is used for as long as it can be.
@@ -89,12 +89,12 @@ def successor_of(fate: Fate, stored: Facts | None, *, is_served: bool) -> Fate:
     return fate
 
 
-def is_ours_to_renew(served: Facts) -> bool:
+def is_ours_to_renew(served: CertificateFacts) -> bool:
     """Else somebody else put it into the Secret, and its successor is looked for again and again."""
     return served.by_contract
 
 
-def is_reminder_due(served: Facts, reminded: datetime | None, now: datetime) -> bool:
+def is_reminder_due(served: CertificateFacts, reminded: datetime | None, now: datetime) -> bool:
     """Whether to warn of the end of a certificate that others are to renew."""
     due = renewal_of(served)
     if is_ours_to_renew(served) or due is None or now < due:
@@ -109,29 +109,29 @@ class Serve(Struct, frozen=True):
     is_trusted: bool
 
 
-class Wait(Struct, frozen=True):
+class KeepServing(Struct, frozen=True):
     """The one before goes on being served; whether its successor is trusted is looked at again then."""
 
     until: datetime
     last_call: datetime
 
 
-def handover(served: Facts, *, is_trusted: bool, now: datetime) -> Serve | Wait:
+def handover(served: CertificateFacts, *, is_trusted: bool, now: datetime) -> Serve | KeepServing:
     """When a successor is served instead: when clients trust it, or when what is served is about to end."""
     if is_trusted:
         return Serve(now + SETTLING, is_trusted=True)
     last = last_call(served)
     if last is None or now >= last:
         return Serve(now, is_trusted=False)
-    return Wait(min(now + RETRY, last), last)
+    return KeepServing(min(now + RETRY, last), last)
 
 
-def has_ended(served: Facts, now: datetime) -> bool:
+def has_ended(served: CertificateFacts, now: datetime) -> bool:
     """Whether it is of no use to anybody, so that anything else is better."""
     return served.not_after is None or served.not_after <= now
 
 
-def renewal_of(stored: Facts) -> datetime | None:
+def renewal_of(stored: CertificateFacts) -> datetime | None:
     """When a certificate is due to be renewed: after two thirds of its life. Of 365 days that is day 243."""
     if stored.not_before is None or stored.not_after is None:
         return None
@@ -139,7 +139,7 @@ def renewal_of(stored: Facts) -> datetime | None:
     return stored.not_before + timedelta(seconds=lifetime.total_seconds() * RENEW_AFTER)
 
 
-def until_renewal(served: Facts, now: datetime) -> timedelta | None:
+def until_renewal(served: CertificateFacts, now: datetime) -> timedelta | None:
     """How long a certificate is served until it is due to be renewed; None: its life is not known.
 
     One that is not valid yet was made by a clock that was ahead: others do not accept it, so it is due at once.
@@ -150,7 +150,7 @@ def until_renewal(served: Facts, now: datetime) -> timedelta | None:
     return timedelta() if now < served.not_before else max(due - now, timedelta())
 
 
-def last_call(stored: Facts) -> datetime | None:
+def last_call(stored: CertificateFacts) -> datetime | None:
     """When a renewed certificate is served whether or not it is trusted, because the one before it is about to end.
 
     Ten minutes before that, or a tenth of what is left at the time of renewal: of 365 days ten minutes, of an hour

@@ -17,13 +17,13 @@ from fairlead.core.ask import Answers, Ask, Bad, Discover, Good, Need, Read
 from fairlead.core.decision import Decision, Hold, Move
 from fairlead.core.reason import Reason
 from fairlead.engine.decide.joined_definitions import joined, unknown_versions
-from fairlead.engine.decide.owned_definitions import Owner
+from fairlead.engine.decide.owned_definitions import DefinitionOwner
 from fairlead.engine.decide.registration import (
     DEFINITIONS,
+    ConversionWebhook,
     Established,
     Pending,
     Tree,
-    Webhook,
     authority_of,
     differs,
     is_converted,
@@ -70,7 +70,7 @@ class DefinitionSnapshot(Struct, frozen=True, kw_only=True):
     name: str
     definition: Tree
     """As this operator wants it, but for its conversion."""
-    webhook: Webhook | None
+    webhook: ConversionWebhook | None
     manager: str
     """Who the API server is told owns what is written."""
     bundle: bytes
@@ -82,7 +82,7 @@ class DefinitionSnapshot(Struct, frozen=True, kw_only=True):
     repairs: Repairs = Repairs()
     joins: bool = False
     """Whether others bring the definition as well, so that nothing of theirs is taken away."""
-    owner: Owner | None = None
+    owner: DefinitionOwner | None = None
     """As whom it is written beside others (`owned_rounds`); None: it is ours alone, and applied with force."""
     replicas: ReplicaQuestion | None = None
     """Who must be able to convert a version before the definition names it; None: nobody is asked."""

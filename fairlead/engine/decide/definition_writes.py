@@ -18,7 +18,7 @@ from msgspec import Struct
 from fairlead.core.act import AnyWrite, Apply, Does, Patch, PatchKind
 from fairlead.engine.decide.owned_definitions import (
     BUNDLE,
-    Owner,
+    DefinitionOwner,
     disputed,
     is_foreign,
     is_ours,
@@ -30,8 +30,8 @@ from fairlead.engine.decide.owned_definitions import (
 from fairlead.engine.decide.registration import (
     DEFINITIONS,
     NOT_CONVERTED,
+    ConversionWebhook,
     Tree,
-    Webhook,
     at,
     authority_of,
     differs,
@@ -48,39 +48,39 @@ class DefinitionWish(Struct, frozen=True, kw_only=True):
     name: str
     definition: Tree | None
     """The text of ours; None: only the conversion is."""
-    webhook: Webhook | None
+    webhook: ConversionWebhook | None
     """None: objects are converted by nobody."""
     bundle: bytes
     enough: frozenset[bytes]
     """Those of the bundles seen that hold the same authorities."""
-    owner: Owner
+    owner: DefinitionOwner
 
 
-class Step(Struct, frozen=True):
+class DefinitionStep(Struct, frozen=True):
     write: AnyWrite
     corrects: bool
     """Whether it changes what somebody else wrote, and not only who owns it or which authorities are trusted."""
 
 
-def next_step(wish: DefinitionWish, live: Tree | None, refusals: Sequence[str] = ()) -> Step | None:
+def next_step(wish: DefinitionWish, live: Tree | None, refusals: Sequence[str] = ()) -> DefinitionStep | None:
     """None: it is as it should be. `refusals` are what the server said to the applies of this pass."""
     if live is None:
-        return Step(_applied(wish, _body(wish, None), None, force=False), corrects=False)
+        return DefinitionStep(_applied(wish, _body(wish, None), None, force=False), corrects=False)
     if _is_taken_over(wish, live):
-        return Step(_converted(wish, live, wish.webhook), corrects=True)
+        return DefinitionStep(_converted(wish, live, wish.webhook), corrects=True)
     fields = disputed(refusals)
     body = without(_body(wish, live), left_to_others(fields))
     if _lacks(wish, body, live):
         force = len(left_to_others(fields)) < len(fields)
-        return Step(_applied(wish, body, live, force=force), corrects=True)
+        return DefinitionStep(_applied(wish, body, live, force=force), corrects=True)
     if wish.webhook is None:
-        return Step(_converted(wish, live, None), corrects=True) if is_ours(live, None, wish.owner) else None
+        return DefinitionStep(_converted(wish, live, None), corrects=True) if is_ours(live, None, wish.owner) else None
     if is_foreign(live, wish.webhook, wish.owner) or is_injected(live) or not wish.bundle:
         return None
     if (authority_of(live) or b"") not in wish.enough or not owns(live, wish.owner.ca_manager, *BUNDLE):
-        return Step(_trusting(wish, live), corrects=False)
+        return DefinitionStep(_trusting(wish, live), corrects=False)
     if owns(live, wish.owner.manager, *BUNDLE):
-        return Step(_applied(wish, body, live, force=False), corrects=False)
+        return DefinitionStep(_applied(wish, body, live, force=False), corrects=False)
     return None
 
 
@@ -194,7 +194,7 @@ def _trusting(wish: DefinitionWish, live: Tree) -> Apply:
     )
 
 
-def _converted(wish: DefinitionWish, live: Tree, webhook: Webhook | None) -> Patch:
+def _converted(wish: DefinitionWish, live: Tree, webhook: ConversionWebhook | None) -> Patch:
     """The conversion replaced as a whole, with whatever others own of it."""
     return conversion_patch(wish.name, live, NOT_CONVERTED if webhook is None else webhook.conversion(wish.bundle))
 

@@ -18,8 +18,8 @@ from fairlead.core.reason import Reason
 from fairlead.engine.decide.bundles import (
     IMMINENT,
     MIGRATIONS,
+    BundleTarget,
     Certificate,
-    Target,
     authorities,
     being_migrated,
     has_surplus,
@@ -48,7 +48,7 @@ class GivenSnapshot(Struct, frozen=True, kw_only=True):
     """That clients are to trust; none: those that their machines trust."""
     problem: str = ""
     """Why what is given cannot be served; empty when it can."""
-    targets: tuple[Target, ...] = ()
+    targets: tuple[BundleTarget, ...] = ()
     endpoints: tuple[Endpoint, ...] = ()
     blind: str = ""
     """Why they are not known; empty when they are."""
@@ -84,7 +84,7 @@ def _publish(seen: GivenSnapshot, leaf: Certificate, now: datetime) -> Decision 
     return _writing(seen, leaf, [(each, _beside(seen, each, now)) for each in lacking], now)
 
 
-def _beside(seen: GivenSnapshot, target: Target, now: datetime) -> tuple[Certificate, ...]:
+def _beside(seen: GivenSnapshot, target: BundleTarget, now: datetime) -> tuple[Certificate, ...]:
     return authorities(seen.authorities, others_in((target,), seen.authorities, now), now=now)
 
 
@@ -104,7 +104,7 @@ def _retire(seen: GivenSnapshot, leaf: Certificate, now: datetime) -> Decision |
 
 
 def _writing(
-    seen: GivenSnapshot, leaf: Certificate, wanted: list[tuple[Target, tuple[Certificate, ...]]], now: datetime
+    seen: GivenSnapshot, leaf: Certificate, wanted: list[tuple[BundleTarget, tuple[Certificate, ...]]], now: datetime
 ) -> Decision | Need | None:
     if not wanted:
         return None

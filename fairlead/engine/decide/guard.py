@@ -63,7 +63,7 @@ class VersionPolicy(Struct, frozen=True, kw_only=True):
 USUAL_POLICY = VersionPolicy()
 
 
-class Subject(Struct, frozen=True, kw_only=True):
+class GuardedObject(Struct, frozen=True, kw_only=True):
     """What the guard reads of an object."""
 
     ref: Ref
@@ -91,9 +91,9 @@ def subject_of(
     answers: Answers,
     *,
     may_be_stamped: bool = True,
-) -> Subject:
+) -> GuardedObject:
     """Of a kind that other operators served before us; `made` is what may have been made for the object."""
-    return Subject(
+    return GuardedObject(
         ref=Ref(resource, meta.namespace, meta.name, meta.uid),
         resource_version=meta.resource_version,
         annotations=annotations,
@@ -119,7 +119,7 @@ class Ignored(Struct, frozen=True):
 Standing: TypeAlias = Handled | Ignored
 
 
-def standing(subject: Subject, policy: VersionPolicy) -> Standing:
+def standing(subject: GuardedObject, policy: VersionPolicy) -> Standing:
     """Whether the object is handled by this version."""
     found = _standing(subject, policy)
     if subject.is_told:
@@ -129,7 +129,7 @@ def standing(subject: Subject, policy: VersionPolicy) -> Standing:
     return structs.replace(found, tell=())
 
 
-def _standing(subject: Subject, policy: VersionPolicy) -> Standing:
+def _standing(subject: GuardedObject, policy: VersionPolicy) -> Standing:
     if subject.is_leaving:
         return Handled()
     unmanaged = next((name for name, value in UNMANAGED if subject.annotations.get(name) == value), "")
@@ -138,7 +138,7 @@ def _standing(subject: Subject, policy: VersionPolicy) -> Standing:
     return _compatible(subject, policy)
 
 
-def _compatible(subject: Subject, policy: VersionPolicy) -> Standing:
+def _compatible(subject: GuardedObject, policy: VersionPolicy) -> Standing:
     given = subject.annotations.get(CONTROLLER_VERSION) or subject.annotations.get(LEGACY_VERSION, "")
     version, own = parse(given), _known(policy.own)
     if version is None:
@@ -154,7 +154,7 @@ def _compatible(subject: Subject, policy: VersionPolicy) -> Standing:
     return Ignored(_held(subject, Reason.HANDLED_BY_NEWER, text, note), "newer")
 
 
-def _unstamped(subject: Subject, policy: VersionPolicy, given: str) -> Standing:
+def _unstamped(subject: GuardedObject, policy: VersionPolicy, given: str) -> Standing:
     tell: tuple[EventNote, ...] = ()
     if given:
         text = f"annotation {CONTROLLER_VERSION} is no semantic version: it counts as absent"
@@ -172,7 +172,7 @@ def _unstamped(subject: Subject, policy: VersionPolicy, given: str) -> Standing:
     return Ignored(decision if stamp is None else structs.replace(decision, reports=(stamp,)), "unknown")
 
 
-def _older(subject: Subject, policy: VersionPolicy, given: str, version: SemanticVersion) -> Standing:
+def _older(subject: GuardedObject, policy: VersionPolicy, given: str, version: SemanticVersion) -> Standing:
     is_compatible = version.precedence >= _known(policy.minimum).precedence
     if policy.adopt is Adopt.ALWAYS or (is_compatible and policy.adopt is Adopt.COMPATIBLE):
         return Handled(_stamp(subject, policy, policy.own, _adopted(subject, f"version {given}", policy)))
@@ -182,7 +182,7 @@ def _older(subject: Subject, policy: VersionPolicy, given: str, version: Semanti
     return Ignored(_held(subject, Reason.HANDLED_BY_OLDER, text, note), "unknown" if given == UNKNOWN else "older")
 
 
-def _adopted(subject: Subject, whose: str, policy: VersionPolicy) -> EventNote:
+def _adopted(subject: GuardedObject, whose: str, policy: VersionPolicy) -> EventNote:
     return EventNote(subject.ref, False, "Adopted", f"taken over from {whose} by version {policy.own} of the operator")
 
 
@@ -193,7 +193,7 @@ def _known(text: str) -> SemanticVersion:
     return version
 
 
-def _stamp(subject: Subject, policy: VersionPolicy, version: str, tell: EventNote | None = None) -> Patch | None:
+def _stamp(subject: GuardedObject, policy: VersionPolicy, version: str, tell: EventNote | None = None) -> Patch | None:
     """None where the contract forbids it, or the API server has refused it, of a kind that others served before us."""
     if not subject.may_be_stamped or _is_refused(subject):
         return None
@@ -214,7 +214,7 @@ def _stamp(subject: Subject, policy: VersionPolicy, version: str, tell: EventNot
     )
 
 
-def _is_refused(subject: Subject) -> bool:
+def _is_refused(subject: GuardedObject) -> bool:
     """Whether a stamp was refused in this pass or a moment ago, whatever the version of the object was."""
     return any(
         isinstance(question, Patch) and question.does is Does.STAMP_VERSION and isinstance(answer, Bad)
@@ -258,5 +258,5 @@ def _own_metadata(decision: Decision, stamp: Patch) -> _Change | None:
     return None
 
 
-def _held(subject: Subject, reason: Reason, text: str, *tell: EventNote) -> Decision:
+def _held(subject: GuardedObject, reason: Reason, text: str, *tell: EventNote) -> Decision:
     return Decision(RULE, Hold(reason, details=((str(subject.ref), text),)), tell)

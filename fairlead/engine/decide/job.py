@@ -40,14 +40,14 @@ class JobSnapshot(Struct, Generic[J, W], frozen=True):
     """As the last step left it; None: there is none that can be read, and the job begins."""
 
 
-class Turn(Struct, Generic[J], frozen=True):
+class StepResult(Struct, Generic[J], frozen=True):
     """What a step comes to."""
 
     journal: J
     decision: Decision
 
 
-Step: TypeAlias = Callable[[JobSnapshot[J, W], datetime], "Turn[J] | Need"]
+Step: TypeAlias = Callable[[JobSnapshot[J, W], datetime], "StepResult[J] | Need"]
 
 
 class Passage(Struct, Generic[J], frozen=True):

@@ -17,7 +17,7 @@ from msgspec import Struct
 from fairlead.core.act import Does, Patch, PatchKind
 from fairlead.core.ask import Answer, Answers, Ask, Bad, Good, Need, Read
 from fairlead.engine.decide.definitions import definition_in
-from fairlead.engine.decide.job import Turn
+from fairlead.engine.decide.job import StepResult
 from fairlead.engine.decide.registration import DEFINITIONS
 from kubeloop.errors import Garbled
 from kubeloop.objects.meta import Ref, Resource
@@ -31,7 +31,7 @@ MOST_TRIES = 5
 """Times that the definition is read and written again because somebody else wrote it in between."""
 
 
-class Plan(Struct, frozen=True):
+class MigrationPlan(Struct, frozen=True):
     """What is migrated, as the definition was at the beginning."""
 
     resource: Resource
@@ -53,7 +53,7 @@ class Changed(Struct, frozen=True):
     text: str
 
 
-def plan_of(definition: Tree, *, even_clean: bool = False) -> Plan | Clean | Changed:
+def plan_of(definition: Tree, *, even_clean: bool = False) -> MigrationPlan | Clean | Changed:
     """What there is to migrate; `even_clean` also where nothing needs to be."""
     spec, stored = definition["spec"], stored_in(definition)
     shape = tuple((each["name"], bool(each.get("served")), bool(each.get("storage"))) for each in spec["versions"])
@@ -67,7 +67,7 @@ def plan_of(definition: Tree, *, even_clean: bool = False) -> Plan | Clean | Cha
     names = spec["names"]
     resource = Resource(spec["group"], storage[0], names["plural"], names["kind"], spec["scope"] == "Namespaced")
     metadata = definition["metadata"]
-    return Plan(resource, metadata["uid"], stored, shape, metadata.get("generation", 0))
+    return MigrationPlan(resource, metadata["uid"], stored, shape, metadata.get("generation", 0))
 
 
 def is_mixed(definition: Tree) -> bool:
@@ -87,13 +87,13 @@ class Prune(Struct, frozen=True):
     body: bytes
 
 
-def difference(plan: Plan, definition: Tree) -> str:
+def difference(plan: MigrationPlan, definition: Tree) -> str:
     """Why it is not the definition of the beginning any more, empty where it is.
 
     Its generation is not compared: a bundle that was exchanged meanwhile must not spoil a migration.
     """
     found = plan_of(definition, even_clean=True)
-    if not isinstance(found, Plan):
+    if not isinstance(found, MigrationPlan):
         return found.text if isinstance(found, Changed) else "its versions have changed meanwhile"
     if found.uid != plan.uid:
         return "it was deleted and made again meanwhile"
@@ -106,7 +106,7 @@ def difference(plan: Plan, definition: Tree) -> str:
     return ""
 
 
-def prune(plan: Plan, definition: Tree) -> Prune | Clean | Changed:
+def prune(plan: MigrationPlan, definition: Tree) -> Prune | Clean | Changed:
     """What to do when every object was written, looking at the definition as it is then."""
     if why := difference(plan, definition):
         return Changed(why)
@@ -122,7 +122,7 @@ def stored_in(definition: Tree) -> tuple[str, ...]:
     return tuple((definition.get("status") or {}).get("storedVersions") or ())
 
 
-def forgetting(crd: str, plan: Plan, pruned: Prune) -> Patch:
+def forgetting(crd: str, plan: MigrationPlan, pruned: Prune) -> Patch:
     """The write that forgets the other versions."""
     return Patch(
         ref=Ref(DEFINITIONS, "", crd),
@@ -171,8 +171,8 @@ class Unforgotten(Struct, frozen=True):
 
 
 def forgotten(
-    crd: str, answers: Answers, chosen: Callable[[Tree], Patch | Turn[J] | Need]
-) -> Turn[J] | Need | Forgotten | Unsent | Raced | Unforgotten:
+    crd: str, answers: Answers, chosen: Callable[[Tree], Patch | StepResult[J] | Need]
+) -> StepResult[J] | Need | Forgotten | Unsent | Raced | Unforgotten:
     """Strikes the other versions out by the write that is chosen for the definition as it is now; it is read again when
     somebody else wrote it in between. What is chosen in the place of a write is what comes of it."""
     for tries in range(MOST_TRIES):

@@ -8,7 +8,7 @@ from typing import Any
 
 from msgspec import Struct
 
-from fairlead.engine.decide.registration import Tree, Webhook, at
+from fairlead.engine.decide.registration import ConversionWebhook, Tree, at
 
 OLM_LABEL, OLM_PREFIX = "olm.managed", "operators.coreos.com/"
 CLIENT = ("spec", "conversion", "webhook", "clientConfig")
@@ -18,7 +18,7 @@ FORCED = (".spec.versions", ".spec.conversion")
 _FIELD = re.compile(r"^- (\.\S+)$|: (\.\S+)$", re.MULTILINE)
 
 
-class Owner(Struct, frozen=True, kw_only=True):
+class DefinitionOwner(Struct, frozen=True, kw_only=True):
     """As whom definitions are written beside others, and how an installation marks them."""
 
     manager: str
@@ -43,7 +43,7 @@ class Obstacle(Struct, frozen=True):
     text: str
 
 
-def obstacle(definition: Tree | None, live: Tree, owner: Owner) -> Obstacle | None:
+def obstacle(definition: Tree | None, live: Tree, owner: DefinitionOwner) -> Obstacle | None:
     """`definition` is the text of ours; None where only the conversion of another's is written."""
     annotations = at(live, "metadata", "annotations")
     if is_olms(live):
@@ -66,7 +66,7 @@ def is_olms(live: Tree) -> bool:
     return labels.get(OLM_LABEL) == "true" or any(each.startswith(OLM_PREFIX) for each in labels)
 
 
-def revision_of(definition: Tree, owner: Owner) -> int:
+def revision_of(definition: Tree, owner: DefinitionOwner) -> int:
     """0 where it says none, or nothing that can be read."""
     found = str(at(definition, "metadata", "annotations").get(owner.revision_key, ""))
     return int(found) if found.isascii() and found.isdigit() else 0
@@ -76,7 +76,7 @@ def is_webhook(live: Tree) -> bool:
     return at(live, "spec", "conversion").get("strategy") == "Webhook"
 
 
-def is_ours(live: Tree, webhook: Webhook | None, owner: Owner) -> bool:
+def is_ours(live: Tree, webhook: ConversionWebhook | None, owner: DefinitionOwner) -> bool:
     """Whether objects are converted by this operator: its address is there, or it wrote what is there."""
     if not is_webhook(live):
         return False
@@ -93,7 +93,7 @@ def wrote_conversion(live: Tree, manager: str) -> bool:
     return is_webhook(live) and (named or owns(live, manager, *CLIENT, "url"))
 
 
-def is_foreign(live: Tree, webhook: Webhook | None, owner: Owner) -> bool:
+def is_foreign(live: Tree, webhook: ConversionWebhook | None, owner: DefinitionOwner) -> bool:
     return is_webhook(live) and not is_ours(live, webhook, owner)
 
 
@@ -150,7 +150,7 @@ def _has(fields: Mapping[str, Any], path: tuple[str, ...]) -> bool:
     return True
 
 
-def _same_place(config: Tree, webhook: Webhook) -> bool:
+def _same_place(config: Tree, webhook: ConversionWebhook) -> bool:
     if webhook.url:
         ours = at(webhook.conversion(b""), "webhook", "clientConfig")
         return bool(config.get("url") == ours["url"])

@@ -25,9 +25,9 @@ from fairlead.engine.decide.definition_rounds import (
     read_first,
     unread,
 )
-from fairlead.engine.decide.definition_writes import DefinitionWish, Step, has_our_address, next_step
+from fairlead.engine.decide.definition_writes import DefinitionStep, DefinitionWish, has_our_address, next_step
 from fairlead.engine.decide.owned_definitions import (
-    Owner,
+    DefinitionOwner,
     disputed,
     is_foreign,
     is_ours,
@@ -171,7 +171,7 @@ def _names_more(wish: DefinitionWish, live: Tree | None) -> bool:
     return any(each["name"] not in there for each in wish.definition["spec"]["versions"])
 
 
-def _told(step: Step, seen: DefinitionSnapshot, live: Tree | None, *, is_repair: bool) -> AnyWrite:
+def _told(step: DefinitionStep, seen: DefinitionSnapshot, live: Tree | None, *, is_repair: bool) -> AnyWrite:
     about = Ref(DEFINITIONS, "", seen.name)
     if is_repair:
         lost = live is not None and not is_ours(live, seen.webhook, _owner(seen)) and seen.webhook is not None
@@ -184,7 +184,7 @@ def _told(step: Step, seen: DefinitionSnapshot, live: Tree | None, *, is_repair:
     return step.write
 
 
-def _is_repair(seen: DefinitionSnapshot, step: Step, cached: Tree) -> bool:
+def _is_repair(seen: DefinitionSnapshot, step: DefinitionStep, cached: Tree) -> bool:
     """Another bundle of authorities is the operator's own wish and waits for nothing."""
     lost = (authority_of(cached) or b"") not in seen.enough and seen.bundle == seen.repairs.authority
     return step.corrects or lost
@@ -206,7 +206,7 @@ def _disputed(seen: DefinitionSnapshot) -> tuple[str, ...]:
     return disputed(refusals_in(seen))
 
 
-def _owner(seen: DefinitionSnapshot) -> Owner:
+def _owner(seen: DefinitionSnapshot) -> DefinitionOwner:
     if seen.owner is None:
         raise TypeError("a definition is decided about beside others without anybody who writes it")
     return seen.owner

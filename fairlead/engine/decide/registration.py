@@ -27,7 +27,7 @@ _MAPS = ("properties", "patternProperties", "definitions")
 """Dropped by the server when they are empty; another empty object says something, such as `status: {}`."""
 
 
-class Webhook(Struct, frozen=True, kw_only=True):
+class ConversionWebhook(Struct, frozen=True, kw_only=True):
     """Where the API server finds the conversion webhook: a Service, or a URL outside of the cluster."""
 
     name: str = ""

@@ -21,8 +21,8 @@ from fairlead.core.reason import Reason
 from fairlead.engine.decide.bundles import (
     IMMINENT,
     MIGRATIONS,
+    BundleTarget,
     Certificate,
-    Target,
     authorities,
     being_migrated,
     has_surplus,
@@ -44,9 +44,9 @@ from fairlead.engine.decide.rotation_snapshot import (
     CertificateTimes,
     Endpoint,
     Keys,
-    Phase,
+    RotationPhase,
     RotationSnapshot,
-    Stored,
+    StoredSecret,
     trusted_in,
 )
 from fairlead.engine.decide.rotation_writes import (
@@ -77,7 +77,7 @@ REMINDED = timedelta(hours=1)
 def rotate(seen: RotationSnapshot, now: datetime) -> Decision | Need:
     """The next step; what has ended or is about to is told beside it."""
     stored = _read(seen, now)
-    if not isinstance(stored, Stored):
+    if not isinstance(stored, StoredSecret):
         return stored
     for rule in RULES:
         if (verdict := rule(seen, stored, now)) is not None:
@@ -88,10 +88,10 @@ def rotate(seen: RotationSnapshot, now: datetime) -> Decision | Need:
 def prepare(seen: RotationSnapshot, now: datetime) -> Decision | Need:
     """What must be done before leading: that there is a Secret."""
     stored = _read(seen, now)
-    return Decision("prepared", Hold(Reason.COMPLETE)) if isinstance(stored, Stored) else stored
+    return Decision("prepared", Hold(Reason.COMPLETE)) if isinstance(stored, StoredSecret) else stored
 
 
-def _read(seen: RotationSnapshot, now: datetime) -> Stored | Decision | Need:
+def _read(seen: RotationSnapshot, now: datetime) -> StoredSecret | Decision | Need:
     """What the Secret holds, or what is done about that there is none."""
     if todo := seen.answers.lacking((seen.read,)):
         return Need(todo)
@@ -113,7 +113,7 @@ def _begin(seen: RotationSnapshot, now: datetime) -> Decision | Need:
     return creating(seen, entries, keys, "begin")
 
 
-def mend(seen: RotationSnapshot, stored: Stored, now: datetime) -> Decision | Need | None:
+def mend(seen: RotationSnapshot, stored: StoredSecret, now: datetime) -> Decision | Need | None:
     """What cannot be served is made anew: the certificate alone where its authority can sign, else both."""
     keys = stored.now
     if keys.is_usable(now):
@@ -139,7 +139,7 @@ def _just_made(seen: RotationSnapshot, keys: Keys, now: datetime) -> Decision | 
     return Decision("space_out", Hold(Reason.CERTIFICATE_UNUSABLE, again, ((str(seen.secret), text),)))
 
 
-def renew(seen: RotationSnapshot, stored: Stored, now: datetime) -> Decision | Need:
+def renew(seen: RotationSnapshot, stored: StoredSecret, now: datetime) -> Decision | Need:
     """Another certificate of the same authority: one write, and no bundle changes."""
     authority = stored.now.authority
     if authority is None:
@@ -155,7 +155,7 @@ def renew(seen: RotationSnapshot, stored: Stored, now: datetime) -> Decision | N
     return storing("renew", seen, stored, {LEAF: shown["certificate"]}, sealed, tell)
 
 
-def publish(seen: RotationSnapshot, stored: Stored, now: datetime) -> Decision | Need | None:
+def publish(seen: RotationSnapshot, stored: StoredSecret, now: datetime) -> Decision | Need | None:
     """Every bundle that is ours to write holds what is to be trusted in this phase, and nothing that was left."""
     wanted = trusted_in(stored, now)
     lacking = [each for each in seen.targets if lacks(each, wanted) or has_surplus(each, wanted, now)]
@@ -171,9 +171,9 @@ def publish(seen: RotationSnapshot, stored: Stored, now: datetime) -> Decision |
     return Decision("publish", Move(Reason.TRUSTING, writes))
 
 
-def start(seen: RotationSnapshot, stored: Stored, now: datetime) -> Decision | Need | None:
+def start(seen: RotationSnapshot, stored: StoredSecret, now: datetime) -> Decision | Need | None:
     """Steady: a certificate or an authority that comes close to its end is followed by another."""
-    if stored.phase not in (Phase.STEADY, Phase.REQUESTED):
+    if stored.phase not in (RotationPhase.STEADY, RotationPhase.REQUESTED):
         return None
     if not _is_authority_due(seen, stored, now):
         if _left(stored.now.leaf, now) <= seen.times.rotate_before:
@@ -186,40 +186,40 @@ def start(seen: RotationSnapshot, stored: Stored, now: datetime) -> Decision | N
     entries = {
         NEXT + LEAF: shown["certificate"],
         NEXT + AUTHORITY: shown["authority"],
-        **phase_entries(Phase.PREPARED, now),
+        **phase_entries(RotationPhase.PREPARED, now),
     }
     sealed = ((NEXT + KEY, keys["key"]), (NEXT + AUTHORITY_KEY, keys["authority-key"]))
     return storing("prepare", seen, stored, entries, sealed)
 
 
-def redo(seen: RotationSnapshot, stored: Stored, now: datetime) -> Decision | None:
+def redo(seen: RotationSnapshot, stored: StoredSecret, now: datetime) -> Decision | None:
     """What was prepared and cannot be used is prepared again."""
-    if stored.phase not in (Phase.PREPARED, Phase.TRUSTED) or stored.next.is_usable(now):
+    if stored.phase not in (RotationPhase.PREPARED, RotationPhase.TRUSTED) or stored.next.is_usable(now):
         return None
     if fresh := _just_made(seen, stored.next, now):
         return fresh
-    return storing("redo", seen, stored, {**dict.fromkeys(next_names()), **phase_entries(Phase.REQUESTED, now)})
+    return storing("redo", seen, stored, {**dict.fromkeys(next_names()), **phase_entries(RotationPhase.REQUESTED, now)})
 
 
-def trust(seen: RotationSnapshot, stored: Stored, now: datetime) -> Decision | None:
-    if stored.phase is not Phase.PREPARED:
+def trust(seen: RotationSnapshot, stored: StoredSecret, now: datetime) -> Decision | None:
+    if stored.phase is not RotationPhase.PREPARED:
         return None
-    return storing("trust", seen, stored, phase_entries(Phase.TRUSTED, now))
+    return storing("trust", seen, stored, phase_entries(RotationPhase.TRUSTED, now))
 
 
-def switch(seen: RotationSnapshot, stored: Stored, now: datetime) -> Decision | None:
+def switch(seen: RotationSnapshot, stored: StoredSecret, now: datetime) -> Decision | None:
     """Every bundle holds both authorities, and API servers have had the time to see it.
 
     As long is waited where there is no bundle yet: one may have been written a moment ago, in the phase before.
     """
     following = stored.next.authority
-    if stored.phase is not Phase.TRUSTED or following is None:
+    if stored.phase is not RotationPhase.TRUSTED or following is None:
         return None
     if unpublished := [each for each in seen.targets if lacks(each, (following,))]:
         return kept_by_others(unpublished, seen.about, now)
     since = seen.trusted_since if seen.targets else stored.since
     if not seen.targets and since is not None and since > now:  # a clock that was ahead
-        return storing("trust", seen, stored, phase_entries(Phase.TRUSTED, now))
+        return storing("trust", seen, stored, phase_entries(RotationPhase.TRUSTED, now))
     if since is None or now < since + SETTLING:
         again = now + SETTLING if since is None else since + SETTLING
         return Decision("settle", Hold(Reason.AUTHORITY_SETTLING, again))
@@ -227,37 +227,37 @@ def switch(seen: RotationSnapshot, stored: Stored, now: datetime) -> Decision | 
     old = authorities(() if current is None else (current,), stored.old, now=now)
     names = {LEAF, KEY, AUTHORITY, AUTHORITY_KEY}
     sealed = tuple((name, stored.entries[NEXT + name]) for name in sorted(names))
-    return storing("switch", seen, stored, {**old_entry(old), **phase_entries(Phase.SWITCHED, now)}, sealed)
+    return storing("switch", seen, stored, {**old_entry(old), **phase_entries(RotationPhase.SWITCHED, now)}, sealed)
 
 
-def retire(seen: RotationSnapshot, stored: Stored, now: datetime) -> Decision | Need | None:
+def retire(seen: RotationSnapshot, stored: StoredSecret, now: datetime) -> Decision | Need | None:
     """The authority before is left once every ready replica shows the certificate of the one that follows."""
     leaf = stored.now.leaf
-    if stored.phase is not Phase.SWITCHED or leaf is None:
+    if stored.phase is not RotationPhase.SWITCHED or leaf is None:
         return None
     behind = shown_elsewhere(seen.endpoints, seen.shakes, seen.own, leaf, seen.answers, seen.blind)
     if isinstance(behind, Need):
         return behind
     if behind:
         return unshown(behind, seen.about, stored.since, now)
-    return storing("retire", seen, stored, phase_entries(Phase.RETIRING, now))
+    return storing("retire", seen, stored, phase_entries(RotationPhase.RETIRING, now))
 
 
-def finish(seen: RotationSnapshot, stored: Stored, now: datetime) -> Decision | None:
-    if stored.phase is not Phase.RETIRING:
+def finish(seen: RotationSnapshot, stored: StoredSecret, now: datetime) -> Decision | None:
+    if stored.phase is not RotationPhase.RETIRING:
         return None
     since = stored.since
     if since is None or since > now:  # a clock that was ahead
-        return storing("retire", seen, stored, phase_entries(Phase.RETIRING, now))
+        return storing("retire", seen, stored, phase_entries(RotationPhase.RETIRING, now))
     until = since + seen.times.overlap
     if now < until:
         return Decision("overlap", Hold(Reason.AUTHORITY_RETIRING, until))
     gone = dict.fromkeys((*next_names(), OLD, SINCE))
     tell = rotated(seen, "webhooks are served under a new authority, and the one before is no longer trusted")
-    return storing("finish", seen, stored, {**gone, PHASE: Phase.STEADY.value}, tell=tell)
+    return storing("finish", seen, stored, {**gone, PHASE: RotationPhase.STEADY.value}, tell=tell)
 
 
-def rest(seen: RotationSnapshot, stored: Stored, now: datetime) -> Decision:
+def rest(seen: RotationSnapshot, stored: StoredSecret, now: datetime) -> Decision:
     """Nothing to do until something is due, unless somebody else keeps a bundle that lacks what is served under."""
     current = stored.now.authority
     if current is not None and (unpublished := [each for each in seen.targets if lacks(each, (current,))]):
@@ -273,7 +273,7 @@ def rest(seen: RotationSnapshot, stored: Stored, now: datetime) -> Decision:
     return Decision("steady", Hold(Reason.COMPLETE, min(due, default=None)))
 
 
-RULES: tuple[Callable[[RotationSnapshot, Stored, datetime], Decision | Need | None], ...] = (
+RULES: tuple[Callable[[RotationSnapshot, StoredSecret, datetime], Decision | Need | None], ...] = (
     mend,
     redo,
     publish,
@@ -324,9 +324,9 @@ def _same(shown: str, pem: str) -> bool:
     return "".join(shown.split()) == "".join(pem.split())
 
 
-def _is_authority_due(seen: RotationSnapshot, stored: Stored, now: datetime) -> bool:
+def _is_authority_due(seen: RotationSnapshot, stored: StoredSecret, now: datetime) -> bool:
     keys, before = stored.now, _authority_rotate_before(seen.times)
-    if stored.phase is Phase.REQUESTED or _left(keys.authority, now) <= before:
+    if stored.phase is RotationPhase.REQUESTED or _left(keys.authority, now) <= before:
         return True
     return not keys.can_sign and _left(keys.leaf, now) <= seen.times.rotate_before
 
@@ -340,7 +340,7 @@ def _left(certificate: Certificate | None, now: datetime) -> timedelta:
     return timedelta() if certificate is None else certificate.not_after - now
 
 
-def _is_postponed(target: Target, seen: RotationSnapshot, stored: Stored, now: datetime) -> bool:
+def _is_postponed(target: BundleTarget, seen: RotationSnapshot, stored: StoredSecret, now: datetime) -> bool:
     served = (stored.now.leaf, stored.now.authority)
     if any(_left(each, now) <= IMMINENT for each in served):
         return False
@@ -362,7 +362,7 @@ def _minted(seen: RotationSnapshot, *asks: Ask) -> Good | Need | Decision:
     return answer
 
 
-def kept_by_others(targets: list[Target], about: Ref, now: datetime) -> Decision:
+def kept_by_others(targets: list[BundleTarget], about: Ref, now: datetime) -> Decision:
     """Others keep these bundles, and nothing is served that they do not trust."""
     details = tuple(
         (
@@ -376,7 +376,7 @@ def kept_by_others(targets: list[Target], about: Ref, now: datetime) -> Decision
     return Decision("await_keeper", Hold(Reason.AUTHORITY_UNPUBLISHED, now + BLOCKED_AGAIN, details), (note,))
 
 
-def _with_notes(decision: Decision, seen: RotationSnapshot, stored: Stored, now: datetime) -> Decision:
+def _with_notes(decision: Decision, seen: RotationSnapshot, stored: StoredSecret, now: datetime) -> Decision:
     notes = expiring(seen.about, stored.now.leaf, seen.times.rotate_before, now)
     return structs.replace(decision, tell=(*decision.tell, *notes)) if notes else decision
 

@@ -9,7 +9,7 @@ from enum import Enum
 from msgspec import Struct
 
 from fairlead.core.ask import Answers, Ask, ReadSecret, Shake
-from fairlead.engine.decide.bundles import Certificate, Target, authorities
+from fairlead.engine.decide.bundles import BundleTarget, Certificate, authorities
 from kubeloop.objects.meta import Ref
 from kubeloop.sealed import Sealed
 
@@ -22,7 +22,7 @@ BACKDATED = timedelta(minutes=10)
 """A certificate is valid from a little before it was made, for clocks that are behind."""
 
 
-class Phase(Enum):
+class RotationPhase(Enum):
     STEADY = "steady"
     REQUESTED = "requested"
     """Somebody asked for another authority."""
@@ -56,11 +56,11 @@ class Keys(Struct, frozen=True):
         return not self.problem and all(each is not None and each.is_valid(now) for each in held)
 
 
-class Stored(Struct, frozen=True):
+class StoredSecret(Struct, frozen=True):
     """What the Secret holds."""
 
     version: str
-    phase: Phase
+    phase: RotationPhase
     since: datetime | None
     now: Keys
     next: Keys
@@ -92,13 +92,13 @@ class RotationSnapshot(Struct, frozen=True, kw_only=True):
     """Who the API server is told owns the bundles."""
     about: Ref
     """What Events are about."""
-    stored: Stored | None = None
+    stored: StoredSecret | None = None
     remembered: tuple[tuple[str, Sealed], ...] = ()
     """The entries of the Secret as they were last read, should somebody delete it."""
     former: Ref | None = None
     """A Secret of earlier releases, whose authority may be in use."""
     former_authorities: tuple[Certificate, ...] = ()
-    targets: tuple[Target, ...] = ()
+    targets: tuple[BundleTarget, ...] = ()
     trusted_since: datetime | None = None
     """Since when all bundles hold the authority that comes next."""
     endpoints: tuple[Endpoint, ...] = ()
@@ -122,14 +122,14 @@ class RotationSnapshot(Struct, frozen=True, kw_only=True):
         return tuple(Ask(Shake(each.host, each.port, self.names[0])) for each in self.endpoints)
 
 
-def trusted_in(stored: Stored, now: datetime) -> tuple[Certificate, ...]:
+def trusted_in(stored: StoredSecret, now: datetime) -> tuple[Certificate, ...]:
     """The authorities of a bundle in this phase, the one that is served under first."""
     current = () if stored.now.authority is None else (stored.now.authority,)
     following = () if stored.next.authority is None else (stored.next.authority,)
     match stored.phase:
-        case Phase.TRUSTED:
+        case RotationPhase.TRUSTED:
             return authorities(current, following, stored.old, now=now)
-        case Phase.SWITCHED | Phase.RETIRING:
+        case RotationPhase.SWITCHED | RotationPhase.RETIRING:
             return authorities(current, stored.old, now=now)
         case _:
             return authorities(current, now=now)

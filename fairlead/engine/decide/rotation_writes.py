@@ -22,9 +22,9 @@ from fairlead.engine.decide.rotation_snapshot import (
     OLD,
     PHASE,
     SINCE,
-    Phase,
+    RotationPhase,
     RotationSnapshot,
-    Stored,
+    StoredSecret,
 )
 from kubeloop.objects.core import SECRETS
 from kubeloop.sealed import Sealed
@@ -36,7 +36,9 @@ def as_current(
     """Entries with what was made as what is served; with authorities that may be in use it is a rotation half-way."""
     shown, keys = msgspec.json.decode(minted.value, type=dict[str, str]), dict(minted.sealed)
     entries: dict[str, str | None] = {LEAF: shown["certificate"], AUTHORITY: shown["authority"]}
-    entries |= {**old_entry(old), **phase_entries(Phase.SWITCHED, now)} if old else {PHASE: Phase.STEADY.value}
+    entries |= (
+        {**old_entry(old), **phase_entries(RotationPhase.SWITCHED, now)} if old else {PHASE: RotationPhase.STEADY.value}
+    )
     return entries, ((KEY, keys["key"]), (AUTHORITY_KEY, keys["authority-key"]))
 
 
@@ -44,7 +46,7 @@ def old_entry(old: tuple[Certificate, ...]) -> dict[str, str | None]:
     return {OLD: "".join(each.pem for each in old)}
 
 
-def phase_entries(phase: Phase, now: datetime) -> dict[str, str | None]:
+def phase_entries(phase: RotationPhase, now: datetime) -> dict[str, str | None]:
     return {PHASE: phase.value, SINCE: now.isoformat()}
 
 
@@ -83,7 +85,7 @@ def creating(
 def storing(
     rule: str,
     seen: RotationSnapshot,
-    stored: Stored,
+    stored: StoredSecret,
     entries: Mapping[str, str | None],
     sealed: tuple[tuple[str, Sealed], ...] = (),
     tell: EventNote | None = None,

@@ -56,7 +56,7 @@ def mark_of(metadata: Marked) -> str:
     return f"{metadata.uid} generation {generation} {digest_of(msgspec.json.encode(around, order='sorted'))}"
 
 
-class Shown(Protocol):
+class ReadableCache(Protocol):
     """A cache, as far as it is read here."""
 
     @property
@@ -79,7 +79,7 @@ class Applied:
     def forget(self, scope: str) -> None:
         self._entries.pop(scope, None)
 
-    def of(self, scope: str, caches: Mapping[Resource, Shown]) -> dict[Ref, str]:
+    def of(self, scope: str, caches: Mapping[Resource, ReadableCache]) -> dict[Ref, str]:
         """Digests of the scope's objects that the caches show as the last apply left them."""
         now = clock.monotonic()
         entries = {ref: entry for ref, entry in self._entries.get(scope, {}).items() if now < entry.until}
@@ -88,7 +88,7 @@ class Applied:
         return {ref: entry.digest for ref, entry in entries.items() if _is_shown(ref, entry, caches.get(ref.resource))}
 
 
-def _is_shown(ref: Ref, entry: _Entry, cache: Shown | None) -> bool:
+def _is_shown(ref: Ref, entry: _Entry, cache: ReadableCache | None) -> bool:
     item = cache.store.get(ref.namespace, ref.name) if cache is not None else None
     if item is None or item.metadata.deletion_timestamp is not None:
         return False

@@ -8,7 +8,7 @@ from msgspec import Struct
 
 from fairlead.core.act import AnyWrite, Apply, Create
 from fairlead.core.ask import Answer, Ask, Bad, Good, Http, Question, SwapRecord
-from fairlead.core.audit import CALL, SWAP_RECORD, Line
+from fairlead.core.audit import CALL, SWAP_RECORD, AuditLine
 from fairlead.engine.driver.perform import Round, line_of, version_in
 from kubeloop import clock
 from kubeloop.urls import shown_url
@@ -29,7 +29,7 @@ def said_of(question: Question, answer: Answer, this: Round) -> EffectRecord:
     return EffectRecord("info" if isinstance(answer, Good) else "warn", "written while deciding", line)
 
 
-def audited(question: Question, answer: Answer, this: Round) -> Line:
+def audited(question: Question, answer: Answer, this: Round) -> AuditLine:
     """The audit line of an effect, be it a write, an outside call or the swap of a record."""
     if not isinstance(question, Ask):
         return _line_of_write(question, answer, this)
@@ -41,7 +41,7 @@ def audited(question: Question, answer: Answer, this: Round) -> Line:
             does, verb, subject = SWAP_RECORD, "swap", record
         case other:
             raise TypeError(f"{type(other).__name__} has no effect")
-    return Line(
+    return AuditLine(
         time=clock.now(),
         round=this.id,
         key=this.key,
@@ -55,12 +55,12 @@ def audited(question: Question, answer: Answer, this: Round) -> Line:
     )
 
 
-def keys_of(line: Line) -> dict[str, object]:
+def keys_of(line: AuditLine) -> dict[str, object]:
     """The line as keys of a log record, which has its own time; what is empty is left out."""
-    return {name: value for name in Line.__struct_fields__ if name != "time" and (value := getattr(line, name))}
+    return {name: value for name in AuditLine.__struct_fields__ if name != "time" and (value := getattr(line, name))}
 
 
-def _line_of_write(write: AnyWrite, answer: Answer, this: Round) -> Line:
+def _line_of_write(write: AnyWrite, answer: Answer, this: Round) -> AuditLine:
     """The audit line of a write in the middle of deciding; that its object is gone is no failure."""
     if isinstance(answer, Good):
         return line_of(write, this, "ok", version_in(answer.value) or answer.version)

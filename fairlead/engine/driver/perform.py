@@ -16,7 +16,7 @@ import msgspec
 from msgspec import Struct, structs
 
 from fairlead.core.act import AnyWrite, Apply, Create, Delete, EventNote, Patch, Replace
-from fairlead.core.audit import Line
+from fairlead.core.audit import AuditLine
 from fairlead.engine.driver.applied import Applied, mark_of
 from fairlead.engine.driver.secrets import with_entries
 from fairlead.engine.driver.slow_writes import SlowWrites
@@ -52,7 +52,7 @@ class Effects(Struct, frozen=True):
 
     client: Client
     ledger: Ledger
-    audit: Callable[[Line], None]
+    audit: Callable[[AuditLine], None]
     tell: Teller
     timeout: float
     """Seconds until a write is given up; under a lease, so few that none outlives it."""
@@ -290,12 +290,12 @@ def _version_of(write: AnyWrite) -> str:
     return write.resource_version if isinstance(write, Patch | Apply | Replace | Delete) else ""
 
 
-def line_of(write: AnyWrite, this: Round, outcome: str, version: str = "") -> Line:
+def line_of(write: AnyWrite, this: Round, outcome: str, version: str = "") -> AuditLine:
     """The audit line of a write and what became of it."""
     bound = [f"uid={write.ref.uid}"] if isinstance(write, Delete) else []
     if version_bound := _version_of(write):
         bound.append(f"resourceVersion={version_bound}")
-    return Line(
+    return AuditLine(
         time=clock.now(),
         round=this.id,
         key=this.key,

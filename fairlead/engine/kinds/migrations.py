@@ -14,11 +14,11 @@ from typing import Any
 
 from msgspec import Struct, structs
 
-from fairlead.core.audit import Line
+from fairlead.core.audit import AuditLine
 from fairlead.core.decision import Decide, Decision
 from fairlead.engine.command import Precondition
 from fairlead.engine.decide.job import JobSnapshot, Passage
-from fairlead.engine.decide.storage_migration.journal import Phase, StorageJournal, StorageView
+from fairlead.engine.decide.storage_migration.journal import MigrationPhase, StorageJournal, StorageView
 from fairlead.engine.decide.storage_migration.names import JOURNAL_LABELS, journal_entry, migration_name
 from fairlead.engine.driver.request_pace import RequestPace
 from fairlead.engine.job_run import CommandJob, JobStopped, RunTerms, run_job
@@ -63,7 +63,7 @@ class RunEnd(Struct, frozen=True):
 
     @property
     def is_conflict(self) -> bool:
-        return self.journal is not None and self.journal.phase is Phase.CONFLICT
+        return self.journal is not None and self.journal.phase is MigrationPhase.CONFLICT
 
 
 class MigrationTerms(Struct, frozen=True, kw_only=True):
@@ -90,7 +90,7 @@ class MigrationTerms(Struct, frozen=True, kw_only=True):
     """Told what came of each step."""
     ended: Callable[[RunEnd, float], None] = lambda *_: None
     """Told how each run ended, and for how many seconds the definition is left alone."""
-    audit: Callable[[Line], None] = lambda _: None
+    audit: Callable[[AuditLine], None] = lambda _: None
 
 
 class Migrations:

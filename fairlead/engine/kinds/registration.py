@@ -30,13 +30,20 @@ from fairlead.engine.decide.definition_rounds import (
     repair,
 )
 from fairlead.engine.decide.definitions import definition_in
-from fairlead.engine.decide.owned_definitions import Owner, is_foreign
+from fairlead.engine.decide.owned_definitions import DefinitionOwner, is_foreign
 from fairlead.engine.decide.owned_rounds import register_owned, repair_owned
-from fairlead.engine.decide.registration import DEFINITIONS, Tree, Webhook, authority_of, is_converted, name_of
+from fairlead.engine.decide.registration import (
+    DEFINITIONS,
+    ConversionWebhook,
+    Tree,
+    authority_of,
+    is_converted,
+    name_of,
+)
 from fairlead.engine.decide.replicas import ReplicaQuestion
 from fairlead.engine.driver.questions import AskContext
 from fairlead.engine.part import GivesBack
-from fairlead.engine.rounds import PassFailed, Rounds, Terms
+from fairlead.engine.rounds import PassFailed, Rounds, RoundTerms
 from kubeloop import clock
 from kubeloop.caches import Caches
 from kubeloop.client import Client
@@ -74,7 +81,7 @@ class _Meta(Meta, frozen=True, rename="camel"):
 class Owned(Struct, frozen=True, kw_only=True):
     """How definitions are written that others write as well."""
 
-    owner: Owner
+    owner: DefinitionOwner
     replicas: ReplicaQuestion | None = None
     """Who must be able to convert what is registered; None: nobody is asked."""
     tell: Callable[[EventNote], None] = lambda _: None
@@ -132,7 +139,7 @@ class Registration:
         client: Client,
         caches: Caches,
         definitions: tuple[Tree, ...],
-        webhook: Webhook | None,
+        webhook: ConversionWebhook | None,
         publication: Bundles,
         log: FilteringBoundLogger,
         *,
@@ -175,7 +182,7 @@ class Registration:
         """Returns when every definition is in force; raises RegistrationFailed, GivesBack, or NotLeader."""
         decide = register if self._owned is None else register_owned
         controller = structs.replace(self._controller(decide, self._gather), observe=self._observe)
-        outside, terms = AskContext(self._client), Terms(Ledger(CALL_TIMEOUT, lambda _: ()), CALL_TIMEOUT)
+        outside, terms = AskContext(self._client), RoundTerms(Ledger(CALL_TIMEOUT, lambda _: ()), CALL_TIMEOUT)
         tell = self._owned.tell if self._owned is not None else lambda _: None
         rounds = Rounds(controller, outside, terms, self._log, tell)
         self._problems.clear()

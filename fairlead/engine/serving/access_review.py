@@ -68,7 +68,7 @@ class _Verdict(Struct, frozen=True):
     """Loop time."""
 
 
-class Reviewed:
+class AuthorizedHandler:
     """A handler behind the two reviews of a request: whose token it has, and whether that user may."""
 
     def __init__(self, handler: Handler, client: Client, log: FilteringBoundLogger) -> None:

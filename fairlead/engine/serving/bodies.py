@@ -12,11 +12,11 @@ from contextlib import contextmanager
 from aiohttp import web
 
 
-class TooLarge(Exception):
+class BodyTooLarge(Exception):
     """The body is larger than its route takes."""
 
 
-class Scale:
+class BodyBudget:
     """Weighs what is in work; without `most` everything fits."""
 
     def __init__(self, most: int | None) -> None:
@@ -46,12 +46,12 @@ def announced(request: web.BaseRequest, largest: int) -> int:
 
 async def body_of(request: web.BaseRequest, largest: int) -> bytes:
     if (request.content_length or 0) > largest:
-        raise TooLarge
+        raise BodyTooLarge
     pieces: list[bytes] = []
     size = 0
     async for piece in request.content.iter_any():
         size += len(piece)
         if size > largest:
-            raise TooLarge
+            raise BodyTooLarge
         pieces.append(piece)
     return b"".join(pieces)

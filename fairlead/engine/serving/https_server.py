@@ -12,7 +12,7 @@ from structlog.types import FilteringBoundLogger
 
 from fairlead.engine.serving.cluster_label import ClusterLabel
 from fairlead.engine.serving.routes import Routes
-from fairlead.engine.serving.server import Measures, Terms, serving
+from fairlead.engine.serving.server import Measures, ServerTerms, serving
 from fairlead.engine.serving.tls_limits import USUAL_TLS, TlsLimits
 from fairlead.engine.webhooks.afterwards import Afterwards
 from kubeloop.calls import Handler
@@ -82,7 +82,7 @@ class HttpsMeasures(Measures, Protocol):
         """From now on the Unix time is shown at which the certificate of this server ends."""
 
 
-class Ending:
+class Shutdown:
     """From the first signal to the moment when no more webhooks are taken; a second signal spares the wait.
 
     With the default time-outs all is over in less than the thirty seconds that a pod is given: drain, requests under
@@ -118,7 +118,7 @@ class ServingContext(Struct, frozen=True):
 
     measures: HttpsMeasures
     log: FilteringBoundLogger
-    ending: Ending
+    ending: Shutdown
     cluster: ClusterLabel | None = None
 
 
@@ -154,7 +154,7 @@ async def _served(
 ) -> None:
     """From the port to the last thing that is done after an answer."""
     secured, log, ending = server.secured, context.log, context.ending
-    terms = Terms(
+    terms = ServerTerms(
         server.timeout,
         ending=min(server.timeout, server.limits.ending) * ending.pace,
         cluster=context.cluster if server.checks_cluster else None,

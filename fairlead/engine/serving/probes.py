@@ -15,7 +15,7 @@ from fairlead.engine.metrics import Metrics
 from fairlead.engine.serving.cluster_label import ClusterLabel
 from fairlead.engine.serving.plain_paths import EVERYWHERE, PlainPaths
 from fairlead.engine.serving.routes import text
-from fairlead.engine.serving.server import PortBusy, Terms, serving
+from fairlead.engine.serving.server import PortBusy, ServerTerms, serving
 from kubeloop.calls import Call, Handler, Reply
 
 __all__ = ["PortBusy", "probes"]
@@ -69,4 +69,4 @@ def probes(
 
     answers = ((paths.ready, ready), (paths.alive, alive), (paths.metrics, showing(metrics)))
     routes = {path: handler for known, handler in answers for path in known} | dict(more)
-    return serving(port, routes, metrics, log, Terms(cluster=cluster), host=host)
+    return serving(port, routes, metrics, log, ServerTerms(cluster=cluster), host=host)

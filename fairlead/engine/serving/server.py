@@ -24,7 +24,7 @@ from aiohttp.web_protocol import RequestHandler
 from msgspec import Struct, structs
 from structlog.types import FilteringBoundLogger
 
-from fairlead.engine.serving.bodies import Scale, TooLarge, announced, body_of
+from fairlead.engine.serving.bodies import BodyBudget, BodyTooLarge, announced, body_of
 from fairlead.engine.serving.cluster_label import ClusterLabel
 from fairlead.engine.serving.plain_paths import EVERYWHERE
 from fairlead.engine.serving.routes import LARGEST_BODY, Routes, dispatching, path_of, route_name, text
@@ -79,7 +79,7 @@ class Measures(Protocol):
         """A request was meant for another cluster; `method` is its route."""
 
 
-class Terms(Struct, frozen=True):
+class ServerTerms(Struct, frozen=True):
     """How a server treats its clients."""
 
     timeout: float = 10.0
@@ -108,7 +108,7 @@ async def serving(
     routes: Routes,
     measures: Measures,
     log: FilteringBoundLogger,
-    terms: Terms,
+    terms: ServerTerms,
     host: str = EVERYWHERE,
 ) -> AsyncIterator[int]:
     """Serves while the context lasts, on all interfaces unless a host is given; yields the port (useful for 0)."""
@@ -277,13 +277,13 @@ class _Server(web.Server):
 class _Requests:
     """From aiohttp's requests to Calls, from Replies to its responses."""
 
-    def __init__(self, routes: Routes, measures: Measures, log: FilteringBoundLogger, terms: Terms) -> None:
+    def __init__(self, routes: Routes, measures: Measures, log: FilteringBoundLogger, terms: ServerTerms) -> None:
         self._routes = routes
         self._handle = dispatching(routes)
         self._measures = measures
         self._log = log
         self._terms = terms
-        self._scale = Scale(terms.most_held)
+        self._scale = BodyBudget(terms.most_held)
 
     async def answer(self, request: web.BaseRequest) -> web.StreamResponse:
         connection = request.protocol
@@ -319,7 +319,7 @@ class _Requests:
         except TimeoutError:
             connection.cut()
             return b"", text(408, f"the request was not sent within {self._terms.timeout:g} seconds")
-        except TooLarge:
+        except BodyTooLarge:
             return b"", text(413, f"the body is larger than {largest} bytes")
         except (web.RequestPayloadError, ConnectionError):
             return b"", text(400, "the body cannot be read")

@@ -50,7 +50,7 @@ OUTPACED = Admit(
 )
 
 
-class Endpoint(Struct, Generic[S], frozen=True):
+class WebhookEndpoint(Struct, Generic[S], frozen=True):
     """One webhook: where it is and who judges."""
 
     name: str
@@ -94,7 +94,7 @@ class NoReview(Exception):
 class Admission(Generic[S]):
     """The handler of one webhook."""
 
-    def __init__(self, endpoint: Endpoint[S], outside: AskContext, bench: AdmissionContext) -> None:
+    def __init__(self, endpoint: WebhookEndpoint[S], outside: AskContext, bench: AdmissionContext) -> None:
         self._endpoint = endpoint
         self._outside = outside
         self._bench = bench

@@ -12,7 +12,7 @@ from msgspec import structs
 
 from fairlead.engine.driver.questions import AskContext
 from fairlead.engine.serving.routes import Routes, dispatching
-from fairlead.engine.webhooks.admission import Admission, AdmissionContext, Endpoint
+from fairlead.engine.webhooks.admission import Admission, AdmissionContext, WebhookEndpoint
 from fairlead.engine.webhooks.afterwards import Afterwards
 from kubeloop.calls import Handler
 from kubeloop.client import Client
@@ -29,7 +29,7 @@ class Webhooks:
 
     def __init__(
         self,
-        endpoints: tuple[Endpoint[Any], ...],
+        endpoints: tuple[WebhookEndpoint[Any], ...],
         outside: AskContext,
         client: Callable[[], Client],
         bench: AdmissionContext,

@@ -20,17 +20,17 @@ from fairlead.contracts.apiversions.decide import (
     reference_fix,
 )
 from fairlead.contracts.apiversions.decide.offline import object_parts, stopping
-from fairlead.contracts.apiversions.decide.payload import Payload, Verdict
+from fairlead.contracts.apiversions.decide.payload import Payload, PayloadVerdict
 from fairlead.contracts.apiversions.decide.version_uses import Uses
 from fairlead.contracts.apiversions.rule_tests import RuleTests
-from fairlead.core.rollout_hash import Change, HashWays
+from fairlead.core.rollout_hash import HashChange, HashWays
 from fairlead.engine import assembly, lease_terms
 from fairlead.engine.certificates import followed
 from fairlead.engine.conversion.webhook import InForce
 from fairlead.engine.decide import definition_writes, rotation
 from fairlead.engine.decide.exchange import Show
 from fairlead.engine.decide.storage_migration import objects, rewriting, steps
-from fairlead.engine.decide.storage_migration.journal import Phase, entering
+from fairlead.engine.decide.storage_migration.journal import MigrationPhase, entering
 from kubeloop.election import Election
 from tests.widgets import decide as widgets
 
@@ -68,7 +68,7 @@ def rewrites_bound_to_no_version(patch: pytest.MonkeyPatch) -> None:
 
 def nothing_is_proven(patch: pytest.MonkeyPatch) -> None:
     """`storedVersions` is pruned as soon as all was gone through."""
-    patch.setattr(steps, "verify", lambda journal, _plan, _seen, now: entering(journal, Phase.PRUNE, now))
+    patch.setattr(steps, "verify", lambda journal, _plan, _seen, now: entering(journal, MigrationPhase.PRUNE, now))
 
 
 def failures_are_forgotten(patch: pytest.MonkeyPatch) -> None:
@@ -199,7 +199,7 @@ def every_payload_is_the_hubs(patch: pytest.MonkeyPatch) -> None:
 
     def judged(tree: Any, kind: Any) -> Payload:
         found = real(tree, kind)
-        return found if found.tree is not None else structs.replace(found, verdict=Verdict.HUB, tree=tree)
+        return found if found.tree is not None else structs.replace(found, verdict=PayloadVerdict.HUB, tree=tree)
 
     patch.setattr(widgets, "judged", judged)
 
@@ -207,9 +207,9 @@ def every_payload_is_the_hubs(patch: pytest.MonkeyPatch) -> None:
 def every_upgrade_rolls(patch: pytest.MonkeyPatch) -> None:
     real = HashWays.change
 
-    def change(self: HashWays, *given: Any) -> Change:
+    def change(self: HashWays, *given: Any) -> HashChange:
         found = real(self, *given)
-        return Change.ROLL if found is Change.RESTAMP else found
+        return HashChange.ROLL if found is HashChange.RESTAMP else found
 
     patch.setattr(HashWays, "change", change)
 

@@ -13,7 +13,7 @@ from fairlead.contracts.plans.decide.applications import revision_workloads
 from fairlead.contracts.plans.decide.metrics import judgement
 from fairlead.contracts.plans.decide.traffic import shifts
 from fairlead.contracts.plans.decide.workloads import claims, in_place, nodes, pair
-from fairlead.contracts.plans.decide.workloads.attempt import Owner
+from fairlead.contracts.plans.decide.workloads.attempt import Claimant
 from fairlead.contracts.plans.decide.workloads.live import Workload
 from fairlead.contracts.plans.kinds import Json, RolloutPlan
 from fairlead.core.decision import Decision, Move
@@ -52,7 +52,7 @@ def claims_of_others_ignored(patch: pytest.MonkeyPatch) -> None:
     """Whoever comes later takes what another one holds."""
     real = claims.claim
 
-    def claim(workload: Workload, owner: Owner, _gone: frozenset[str], *more: Any) -> Any:
+    def claim(workload: Workload, owner: Claimant, _gone: frozenset[str], *more: Any) -> Any:
         return real(workload, owner, frozenset(str(each["uid"]) for each in workload.owners), *more)
 
     for module in (pair, in_place):
@@ -124,7 +124,7 @@ def status_before_workloads(patch: pytest.MonkeyPatch) -> None:
 def no_guard(patch: pytest.MonkeyPatch) -> None:
     """The rollout is the only owner, twice."""
 
-    def guard(owner: Owner) -> Json:
+    def guard(owner: Claimant) -> Json:
         return {**claims._claim(owner), "controller": False}
 
     patch.setattr(claims, "_guard", guard)

@@ -8,18 +8,18 @@ import pytest
 
 from fairlead.contracts.apiversions.explain import Upgraded, Worker, migration, upgrade
 from fairlead.core import outcome
-from fairlead.engine.decide.migration import Plan
-from fairlead.engine.decide.storage_migration.journal import Counts, Failure, Phase, StorageJournal
+from fairlead.engine.decide.migration import MigrationPlan
+from fairlead.engine.decide.storage_migration.journal import Counts, MigrationPhase, ObjectFailure, StorageJournal
 from kubeloop.objects.meta import Resource
 
 NOW = datetime(2026, 3, 1, 12, 0, tzinfo=UTC)
 AT_WORK = Worker("somebody_1", NOW + timedelta(seconds=10))
 LEFT = Worker("somebody_1", NOW - timedelta(seconds=1))
 CRD = "widgets.example.test"
-PLAN = Plan(Resource("example.test", "v2", "widgets", "Widget"), "u-1", ("v1", "v2"), ())
+PLAN = MigrationPlan(Resource("example.test", "v2", "widgets", "Widget"), "u-1", ("v1", "v2"), ())
 
 
-def a_journal(phase: Phase, **more: object) -> StorageJournal:
+def a_journal(phase: MigrationPhase, **more: object) -> StorageJournal:
     counts = Counts(done=40, skipped=2, total=100)
     return StorageJournal(**{"crd": CRD, "phase": phase, "plan": PLAN, "counts": counts, **more})  # type: ignore[arg-type]
 
@@ -39,7 +39,7 @@ def an_upgrade(state: str, **more: object) -> Upgraded:
 
 
 def test_a_migration_that_somebody_works_on_moves() -> None:
-    shown = migration("fairlead-system", a_journal(Phase.REWRITE), AT_WORK, NOW)
+    shown = migration("fairlead-system", a_journal(MigrationPhase.REWRITE), AT_WORK, NOW)
 
     assert (shown.outcome, shown.stands.phase) == (outcome.MOVING, "Rewrite")
     assert (shown.stands.done, shown.stands.total) == (42, 100)
@@ -51,7 +51,7 @@ def test_a_migration_that_somebody_works_on_moves() -> None:
 
 @pytest.mark.parametrize("worker", [LEFT, Worker()], ids=["killed", "ended"])
 def test_one_that_nobody_works_on_says_how_it_goes_on(worker: Worker) -> None:
-    shown = migration("fairlead-system", a_journal(Phase.REWRITE), worker, NOW)
+    shown = migration("fairlead-system", a_journal(MigrationPhase.REWRITE), worker, NOW)
 
     (block,) = shown.blocked_by
     assert shown.outcome == outcome.HELD
@@ -60,10 +60,13 @@ def test_one_that_nobody_works_on_says_how_it_goes_on(worker: Worker) -> None:
 
 
 def test_failed_objects_are_named_and_block() -> None:
-    failures = tuple(Failure(f"demo/w-{number}", "denied by a policy") for number in range(5))
+    failures = tuple(ObjectFailure(f"demo/w-{number}", "denied by a policy") for number in range(5))
 
     shown = migration(
-        "fairlead-system", a_journal(Phase.INCOMPLETE, failures=failures, problem="5 objects failed"), Worker(), NOW
+        "fairlead-system",
+        a_journal(MigrationPhase.INCOMPLETE, failures=failures, problem="5 objects failed"),
+        Worker(),
+        NOW,
     )
 
     (block,) = shown.blocked_by
@@ -73,14 +76,16 @@ def test_failed_objects_are_named_and_block() -> None:
 
 
 def test_a_definition_that_changed_ends_it() -> None:
-    shown = migration("fairlead-system", a_journal(Phase.CONFLICT, problem="the storage version is v1"), Worker(), NOW)
+    shown = migration(
+        "fairlead-system", a_journal(MigrationPhase.CONFLICT, problem="the storage version is v1"), Worker(), NOW
+    )
 
     assert shown.outcome == outcome.BLOCKED
     assert shown.ended
 
 
 def test_a_clean_one_is_done_whoever_holds_the_lease() -> None:
-    assert migration("fairlead-system", a_journal(Phase.CLEAN), AT_WORK, NOW).outcome == outcome.DONE
+    assert migration("fairlead-system", a_journal(MigrationPhase.CLEAN), AT_WORK, NOW).outcome == outcome.DONE
 
 
 def test_an_upgrade_that_was_cut_off_can_go_on_or_be_undone() -> None:

@@ -15,7 +15,7 @@ import pytest
 from fairlead.contracts.apiversions.decide.convert import Annotations
 from fairlead.contracts.apiversions.decide.trees import Tree
 from fairlead.contracts.apiversions.rule_data import SetData, essence, joined, made
-from fairlead.contracts.apiversions.rule_tests import RuleTests, Verdict
+from fairlead.contracts.apiversions.rule_tests import RuleTests, RuleVerdict
 from tests.contracts.apiversions.decide.widgets import NAME, RULES, definition
 from tests.engine.world import Log
 
@@ -49,7 +49,7 @@ def played(scenario: Callable[[RuleTests], Awaitable[Any]]) -> Any:
 
 
 def test_a_good_set_is_ready_to_use_and_a_bad_one_says_all_that_is_wrong() -> None:
-    async def scenario(tests: RuleTests) -> tuple[Verdict, Verdict]:
+    async def scenario(tests: RuleTests) -> tuple[RuleVerdict, RuleVerdict]:
         wrong = {**RULES, "hub": "v9", "spokes": [{"version": "v7"}]}
         return await tests.verdict(data(RULES)), await tests.verdict(data(wrong))
 
@@ -61,7 +61,7 @@ def test_a_good_set_is_ready_to_use_and_a_bad_one_says_all_that_is_wrong() -> No
 
 
 def test_code_that_ends_its_process_is_rejected_and_the_next_set_is_tried() -> None:
-    async def scenario(tests: RuleTests) -> tuple[Verdict, Verdict]:
+    async def scenario(tests: RuleTests) -> tuple[RuleVerdict, RuleVerdict]:
         deadly = {**RULES, "python": f"{__name__}:Leaving", "spokes": [{"version": "v1"}]}
         return await tests.verdict(data(deadly, is_trusted=True)), await tests.verdict(data(RULES))
 
@@ -90,7 +90,7 @@ def test_the_loop_is_free_while_large_schemas_are_tried() -> None:
             turns.append(asyncio.get_running_loop().time())
             await asyncio.sleep(0.001)
 
-    async def scenario(tests: RuleTests) -> Verdict:
+    async def scenario(tests: RuleTests) -> RuleVerdict:
         ticker = asyncio.create_task(ticking())
         try:
             return await tests.verdict(data(rules, definition(v1=schema, v2=schema)))

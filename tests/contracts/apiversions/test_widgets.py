@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from fairlead.contracts.apiversions.decide.payload import Verdict, judged
+from fairlead.contracts.apiversions.decide.payload import PayloadVerdict, judged
 from fairlead.core.act import Create, Patch
 from fairlead.core.decision import Move
 from kubeloop.objects.apps import STATEFULSETS
@@ -49,9 +49,9 @@ def test_i13_no_workload_is_written_while_a_payload_is_ambiguous(
         decision = decide(Seen(widget, workload, Settings()), NOW)
         moves = decision.verdict.writes if isinstance(decision.verdict, Move) else ()
         about = [each for each in (*moves, *decision.reports) if _is_about_workload(each)]
-        assert bool(about) is (verdict is not Verdict.AMBIGUOUS)
+        assert bool(about) is (verdict is not PayloadVerdict.AMBIGUOUS)
     knows_newest = old is not None and new is not None and old != new
-    assert (verdict is Verdict.AMBIGUOUS) is (contradicts and not knows_newest)
+    assert (verdict is PayloadVerdict.AMBIGUOUS) is (contradicts and not knows_newest)
 
 
 def _is_about_workload(write: Any) -> bool:

@@ -11,10 +11,10 @@ import pytest
 from fairlead.contracts.environments.stand_in.environmentd import AnsweredCall
 from fairlead.contracts.environments.stand_in.rules import (
     NEVER,
-    Facts,
     Faults,
     LeaderState,
     Settings,
+    StatusFacts,
     settings_of,
     standing,
 )
@@ -28,18 +28,20 @@ SETTINGS = Settings(catch_up=10, promote_takes=5)
 @pytest.mark.parametrize(
     ("facts", "now", "expected"),
     [
-        pytest.param(Facts(2, 0.0), 4.0, LeaderState("Initializing", 10.0), id="it is catching up"),
-        pytest.param(Facts(2, 0.0), 10.0, LeaderState("ReadyToPromote"), id="it has caught up"),
-        pytest.param(Facts(2, 0.0, skipped=True), 4.0, LeaderState("ReadyToPromote"), id="it need not catch up"),
-        pytest.param(Facts(2, 0.0, told=20.0), 21.0, LeaderState("Promoting", 25.0), id="it takes over"),
-        pytest.param(Facts(2, 0.0, told=20.0), 25.0, LeaderState("IsLeader"), id="it has taken over"),
-        pytest.param(Facts(2, 30.0, told=20.0), 31.0, LeaderState("IsLeader"), id="it took over while it restarted"),
-        pytest.param(Facts(2, 0.0, leader=2), 1.0, LeaderState("IsLeader"), id="it leads, and has restarted"),
-        pytest.param(Facts(2, 0.0, leader=1), 1.0, LeaderState("Initializing", 10.0), id="an earlier one leads"),
-        pytest.param(Facts(1, 0.0, leader=2), 99.0, None, id="a later one leads"),
+        pytest.param(StatusFacts(2, 0.0), 4.0, LeaderState("Initializing", 10.0), id="it is catching up"),
+        pytest.param(StatusFacts(2, 0.0), 10.0, LeaderState("ReadyToPromote"), id="it has caught up"),
+        pytest.param(StatusFacts(2, 0.0, skipped=True), 4.0, LeaderState("ReadyToPromote"), id="it need not catch up"),
+        pytest.param(StatusFacts(2, 0.0, told=20.0), 21.0, LeaderState("Promoting", 25.0), id="it takes over"),
+        pytest.param(StatusFacts(2, 0.0, told=20.0), 25.0, LeaderState("IsLeader"), id="it has taken over"),
+        pytest.param(
+            StatusFacts(2, 30.0, told=20.0), 31.0, LeaderState("IsLeader"), id="it took over while it restarted"
+        ),
+        pytest.param(StatusFacts(2, 0.0, leader=2), 1.0, LeaderState("IsLeader"), id="it leads, and has restarted"),
+        pytest.param(StatusFacts(2, 0.0, leader=1), 1.0, LeaderState("Initializing", 10.0), id="an earlier one leads"),
+        pytest.param(StatusFacts(1, 0.0, leader=2), 99.0, None, id="a later one leads"),
     ],
 )
-def test_a_status_follows_from_facts(facts: Facts, now: float, expected: LeaderState | None) -> None:
+def test_a_status_follows_from_facts(facts: StatusFacts, now: float, expected: LeaderState | None) -> None:
     assert standing(SETTINGS, facts, now) == expected
 
 

@@ -21,7 +21,7 @@ from fairlead.engine.decide.ca_injection import (
     listing_of,
     trust,
 )
-from kubeloop.objects.admissionregistration import VALIDATING, ClientConfig, Entry, Service, WebhookConfiguration
+from kubeloop.objects.admissionregistration import VALIDATING, ClientConfig, Service, WebhookConfiguration, WebhookEntry
 from kubeloop.objects.meta import Meta
 
 BUNDLE = b64encode(b"authority").decode()
@@ -35,7 +35,7 @@ LISTING = listing_of(VALIDATING, SERVED)
 
 
 def configuration(*bundles: str, **labels: str) -> WebhookConfiguration:
-    entries = tuple(Entry(f"{place}.example.com", ClientConfig(bundle)) for place, bundle in enumerate(bundles))
+    entries = tuple(WebhookEntry(f"{place}.example.com", ClientConfig(bundle)) for place, bundle in enumerate(bundles))
     return WebhookConfiguration(Meta("name", "uid", "1", labels=labels), entries)
 
 
@@ -64,7 +64,9 @@ def test_both_labels_are_needed(labels: dict[str, str], namespaces: tuple[str, .
 def test_who_serves_all_namespaces_takes_what_calls_a_service_beside_it_and_nothing_of_other_operators() -> None:
     ours, theirs = (ClientConfig(service=Service(namespace)) for namespace in ("home", "other"))
     labels = {"grafana.com/inject-rollout-operator-ca": "true", "grafana.com/namespace": "other"}
-    found = WebhookConfiguration(Meta("name", "uid", "1", labels=labels), (Entry("a", ours), Entry("b", theirs)))
+    found = WebhookConfiguration(
+        Meta("name", "uid", "1", labels=labels), (WebhookEntry("a", ours), WebhookEntry("b", theirs))
+    )
 
     patch = injected(found, VALIDATING, TrustScope(TRUST, (), "home"), WANTED)
 

@@ -14,7 +14,7 @@ from fairlead.core.ask import Answer, Answers, Bad, Good, Need, Question
 from fairlead.core.decision import Decision, Hold, Move
 from fairlead.core.reason import Reason
 from fairlead.engine.decide.ca_injection import InjectionSnapshot, TrustLabels, TrustScope, inject, listing_of, trust
-from kubeloop.objects.admissionregistration import MUTATING, ClientConfig, Entry, WebhookConfiguration
+from kubeloop.objects.admissionregistration import MUTATING, ClientConfig, WebhookConfiguration, WebhookEntry
 from kubeloop.objects.meta import Meta
 
 BUNDLE = b64encode(b"authority").decode()
@@ -26,7 +26,7 @@ LISTING = listing_of(MUTATING, SERVED)
 
 
 def configuration(*bundles: str, name: str = "named") -> WebhookConfiguration:
-    entries = tuple(Entry(f"{place}.example.com", ClientConfig(bundle)) for place, bundle in enumerate(bundles))
+    entries = tuple(WebhookEntry(f"{place}.example.com", ClientConfig(bundle)) for place, bundle in enumerate(bundles))
     return WebhookConfiguration(Meta(name, "uid", "7"), entries)
 
 
@@ -124,7 +124,7 @@ def test_trust_is_not_known_of_what_has_changed_since_it_was_listed() -> None:
 def test_names_and_labels_go_together() -> None:
     labels = TrustLabels("wish", "namespace")
     both = TrustScope(labels, ("test",), "home", ("named",))
-    entry = Entry("a")
+    entry = WebhookEntry("a")
     labelled = WebhookConfiguration(Meta("a", "u", "1", labels={"wish": "true", "namespace": "test"}), (entry,))
 
     assert both.selector == ""

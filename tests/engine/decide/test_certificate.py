@@ -12,12 +12,12 @@ from fairlead.engine.decide.certificate import (
     RETRY,
     SETTLING,
     Broken,
-    Facts,
+    CertificateFacts,
     Fate,
+    KeepServing,
     Make,
     Serve,
     Use,
-    Wait,
     fate_of,
     handover,
     is_reminder_due,
@@ -28,7 +28,7 @@ from fairlead.engine.decide.certificate import (
 
 NOW = datetime(2030, 1, 1, tzinfo=UTC)
 NAME = "rollout-operator.test.svc"
-VALID = Facts(not_before=NOW - timedelta(days=1), not_after=NOW + timedelta(days=1), names=(NAME,))
+VALID = CertificateFacts(not_before=NOW - timedelta(days=1), not_after=NOW + timedelta(days=1), names=(NAME,))
 
 
 @pytest.mark.parametrize(
@@ -36,31 +36,35 @@ VALID = Facts(not_before=NOW - timedelta(days=1), not_after=NOW + timedelta(days
     [
         pytest.param(VALID, Use, id="C5: a valid pair is used as it is"),
         pytest.param(None, Make, id="C2: without a Secret one is made"),
-        pytest.param(Facts((), empty=True), Make, id="C3: an empty Secret is filled"),
-        pytest.param(Facts(not_before=NOW, not_after=NOW, names=(NAME,)), Make, id="C3: an expired one is replaced"),
+        pytest.param(CertificateFacts((), empty=True), Make, id="C3: an empty Secret is filled"),
         pytest.param(
-            Facts(not_before=NOW, not_after=NOW + timedelta(days=1), names=("other.test.svc",)),
+            CertificateFacts(not_before=NOW, not_after=NOW, names=(NAME,)), Make, id="C3: an expired one is replaced"
+        ),
+        pytest.param(
+            CertificateFacts(not_before=NOW, not_after=NOW + timedelta(days=1), names=("other.test.svc",)),
             Make,
             id="H-11: one for another name is replaced like an expired one",
         ),
-        pytest.param(Facts(("ca", "cert")), Broken, id="C4: a missing key is not repaired"),
-        pytest.param(Facts(()), Broken, id="C4: entries of other names only are not overwritten"),
-        pytest.param(Facts(problem="holds nonsense"), Broken, id="C4: an unreadable pair is not overwritten"),
+        pytest.param(CertificateFacts(("ca", "cert")), Broken, id="C4: a missing key is not repaired"),
+        pytest.param(CertificateFacts(()), Broken, id="C4: entries of other names only are not overwritten"),
+        pytest.param(
+            CertificateFacts(problem="holds nonsense"), Broken, id="C4: an unreadable pair is not overwritten"
+        ),
     ],
 )
-def test_what_becomes_of_a_stored_certificate(stored: Facts | None, expected: type) -> None:
+def test_what_becomes_of_a_stored_certificate(stored: CertificateFacts | None, expected: type) -> None:
     assert isinstance(fate_of(stored, "secret", NAME, NOW), expected)
 
 
 def test_a_broken_secret_is_named_with_its_problem_and_what_to_do() -> None:
-    fate = fate_of(Facts(("cert",)), "my-secret", NAME, NOW)
+    fate = fate_of(CertificateFacts(("cert",)), "my-secret", NAME, NOW)
 
     assert isinstance(fate, Broken)
     assert fate.text == "Secret my-secret has no ca and no key: repair it, or delete it to have a new certificate made"
 
 
 def test_a_certificate_is_renewed_after_two_thirds_of_its_life() -> None:
-    facts = Facts(not_before=NOW, not_after=NOW + timedelta(days=365))
+    facts = CertificateFacts(not_before=NOW, not_after=NOW + timedelta(days=365))
 
     due = renewal_of(facts)
 
@@ -74,7 +78,7 @@ def test_a_certificate_is_renewed_after_two_thirds_of_its_life() -> None:
     ids=["ten minutes", "a tenth of what is left when it is renewed"],
 )
 def test_the_last_call_of_a_certificate_is_shortly_before_its_end(lifetime: timedelta, before: timedelta) -> None:
-    facts = Facts(not_before=NOW, not_after=NOW + lifetime)
+    facts = CertificateFacts(not_before=NOW, not_after=NOW + lifetime)
 
     assert last_call(facts) == NOW + lifetime - before
 
@@ -94,7 +98,7 @@ OURS = structs.replace(VALID, by_contract=True)
     ],
 )
 def test_what_comes_after_the_certificate_that_is_served(
-    fate: Fate, stored: Facts | None, is_served: bool, expected: Fate
+    fate: Fate, stored: CertificateFacts | None, is_served: bool, expected: Fate
 ) -> None:
     assert successor_of(fate, stored, is_served=is_served) == expected
 
@@ -107,9 +111,9 @@ def test_a_successor_that_is_not_trusted_waits_until_the_one_before_is_about_to_
     last = last_call(OURS)
     assert last is not None
 
-    assert handover(OURS, is_trusted=False, now=NOW) == Wait(NOW + RETRY, last)
+    assert handover(OURS, is_trusted=False, now=NOW) == KeepServing(NOW + RETRY, last)
     shortly = last - timedelta(seconds=5)
-    assert handover(OURS, is_trusted=False, now=shortly) == Wait(last, last)
+    assert handover(OURS, is_trusted=False, now=shortly) == KeepServing(last, last)
     assert handover(OURS, is_trusted=False, now=last) == Serve(last, is_trusted=False)
 
 

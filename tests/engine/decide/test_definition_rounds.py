@@ -21,12 +21,12 @@ from fairlead.engine.decide.definition_rounds import (
     register,
     repair,
 )
-from fairlead.engine.decide.registration import Tree, Webhook
+from fairlead.engine.decide.registration import ConversionWebhook, Tree
 from kubeloop.objects.meta import Resource, ServedVersion
 from tests.engine.definition_server import NAME, YES, a_definition
 
 NOW = datetime(2030, 1, 1, tzinfo=UTC)
-HOOK = Webhook(name="hook", namespace="operator")
+HOOK = ConversionWebhook(name="hook", namespace="operator")
 BUNDLE = b"authority"
 
 

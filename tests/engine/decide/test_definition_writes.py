@@ -8,14 +8,16 @@ import msgspec
 from msgspec import structs
 
 from fairlead.core.act import AnyWrite, Apply, Patch
-from fairlead.engine.decide.definition_writes import DefinitionWish, Step, next_step
-from fairlead.engine.decide.owned_definitions import Owner, disputed, is_foreign, left_to_others, without
-from fairlead.engine.decide.registration import Tree, Webhook, at
+from fairlead.engine.decide.definition_writes import DefinitionStep, DefinitionWish, next_step
+from fairlead.engine.decide.owned_definitions import DefinitionOwner, disputed, is_foreign, left_to_others, without
+from fairlead.engine.decide.registration import ConversionWebhook, Tree, at
 from tests.engine.definition_server import NAME, a_definition
 
-HOOK = Webhook(name="hook", namespace="operator")
+HOOK = ConversionWebhook(name="hook", namespace="operator")
 BUNDLE = b"authority"
-OWNER = Owner(manager="we", ca_manager="we-ca", namespace="operator", owner_key="we/owner", revision_key="we/revision")
+OWNER = DefinitionOwner(
+    manager="we", ca_manager="we-ca", namespace="operator", owner_key="we/owner", revision_key="we/revision"
+)
 WISH = DefinitionWish(
     name=NAME,
     definition=a_definition("v1", "v2"),
@@ -45,12 +47,12 @@ def live(conversion: Tree | None = None, *managers: Tree, **meta: Any) -> Tree:
 SETTLED = live(None, owned("we", CONVERSION), owned("we-ca", CA))
 
 
-def sent(step: Step | None) -> AnyWrite:
+def sent(step: DefinitionStep | None) -> AnyWrite:
     assert step is not None
     return step.write
 
 
-def body(step: Step | None) -> Tree:
+def body(step: DefinitionStep | None) -> Tree:
     write = sent(step)
     assert isinstance(write, Apply)
     tree: Tree = msgspec.json.decode(write.body)
@@ -157,7 +159,7 @@ def test_leaving_the_webhook_is_a_patch_of_the_whole_conversion_after_the_versio
 
 
 def test_a_conversion_of_somebody_else_is_left_out_of_what_is_applied() -> None:
-    tree = live(Webhook(name="theirs", namespace="elsewhere").conversion(b"x"))
+    tree = live(ConversionWebhook(name="theirs", namespace="elsewhere").conversion(b"x"))
     tree["spec"]["versions"] = tree["spec"]["versions"][:1]
 
     assert "conversion" not in body(next_step(WISH, tree))["spec"]
@@ -173,7 +175,7 @@ def test_only_the_conversion_of_a_definition_of_others_is_written() -> None:
 def test_what_somebody_else_pointed_elsewhere_is_not_ours_whatever_we_still_own_of_it() -> None:
     """A patch that changes the name of the Service leaves path and port with us."""
     rest: Tree = {"f:strategy": {}, "f:webhook": {"f:clientConfig": {"f:service": {"f:path": {}, "f:port": {}}}}}
-    tree = live(Webhook(name="theirs", namespace="operator").conversion(b"x"), owned("we", rest))
+    tree = live(ConversionWebhook(name="theirs", namespace="operator").conversion(b"x"), owned("we", rest))
 
     assert is_foreign(tree, HOOK, OWNER)
     assert next_step(structs.replace(WISH, definition=None), tree) is None

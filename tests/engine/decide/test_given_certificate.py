@@ -12,9 +12,9 @@ from fairlead.core.decision import Decision, Hold, Move
 from fairlead.core.reason import Reason
 from fairlead.engine.certificates.issuing import Signer, issue, new_signer, service_names
 from fairlead.engine.certificates.secret_facts import certificates_in, leaf_of
-from fairlead.engine.decide.bundles import Certificate, Place, Target, text_of
-from fairlead.engine.decide.certificate import Facts
-from fairlead.engine.decide.exchange import Show, Wait, exchange
+from fairlead.engine.decide.bundles import BundleTarget, Certificate, Place, text_of
+from fairlead.engine.decide.certificate import CertificateFacts
+from fairlead.engine.decide.exchange import Show, ShowLater, exchange
 from fairlead.engine.decide.given_certificate import GivenSnapshot, keep_published
 from fairlead.engine.decide.registration import DEFINITIONS
 from fairlead.engine.decide.rotation import SETTLING
@@ -38,11 +38,11 @@ def a_leaf(signer: Signer) -> Certificate:
     return found
 
 
-def a_target(*held: Certificate, keeper: str = "") -> Target:
-    return Target(Ref(DEFINITIONS, "", "widgets.example.test"), "7", (Place("/x", held),), keeper)
+def a_target(*held: Certificate, keeper: str = "") -> BundleTarget:
+    return BundleTarget(Ref(DEFINITIONS, "", "widgets.example.test"), "7", (Place("/x", held),), keeper)
 
 
-def given(leaf: Certificate | None, *trusted: Certificate, targets: tuple[Target, ...]) -> GivenSnapshot:
+def given(leaf: Certificate | None, *trusted: Certificate, targets: tuple[BundleTarget, ...]) -> GivenSnapshot:
     return GivenSnapshot(
         where="Secret operators/mine",
         names=NAMES,
@@ -147,17 +147,17 @@ def test_a_certificate_that_machines_trust_needs_no_bundle() -> None:
     assert decided(given(a_leaf(signer), targets=(a_target(),))).rule == "published"
 
 
-SERVED = Facts(not_before=START - timedelta(days=1), not_after=START + timedelta(days=1))
+SERVED = CertificateFacts(not_before=START - timedelta(days=1), not_after=START + timedelta(days=1))
 
 
 def test_a_replica_shows_what_everybody_trusts_for_long_enough_and_nothing_before() -> None:
     trusted = START - SETTLING
 
     assert exchange(SERVED, trusted, START) == Show()
-    assert exchange(SERVED, START - timedelta(seconds=3), START) == Wait(START + timedelta(seconds=7))
-    assert exchange(SERVED, None, START) == Wait(SERVED.not_after)
+    assert exchange(SERVED, START - timedelta(seconds=3), START) == ShowLater(START + timedelta(seconds=7))
+    assert exchange(SERVED, None, START) == ShowLater(SERVED.not_after)
 
 
 def test_what_serves_nobody_is_exchanged_at_once() -> None:
-    assert exchange(Facts(problem="is not there yet"), None, START) == Show()
+    assert exchange(CertificateFacts(problem="is not there yet"), None, START) == Show()
     assert exchange(structs.replace(SERVED, not_after=START), None, START) == Show()

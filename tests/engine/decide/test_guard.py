@@ -17,10 +17,10 @@ from fairlead.core.reason import Reason
 from fairlead.engine.decide.guard import (
     UNKNOWN,
     Adopt,
+    GuardedObject,
     Handled,
     Ignored,
     OnNewer,
-    Subject,
     VersionPolicy,
     stamping,
     standing,
@@ -37,9 +37,9 @@ def a_subject(
     *,
     children: bool = False,
     own_kind: bool = False,
-) -> Subject:
+) -> GuardedObject:
     annotations = dict(more or {}) | ({} if version is None else {CONTROLLER_VERSION: version})
-    return Subject(
+    return GuardedObject(
         ref=Ref(THINGS, "n", "one", "u-1"),
         resource_version="7",
         annotations=annotations,

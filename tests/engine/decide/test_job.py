@@ -11,7 +11,7 @@ from msgspec import Struct
 from fairlead.core.ask import Answer, Answers, Ask, Bad, Good, Need, Question, Read, ReadRecord, StartOver, SwapRecord
 from fairlead.core.decision import Decision, Hold
 from fairlead.core.reason import Reason
-from fairlead.engine.decide.job import LOOK_AGAIN, JobSnapshot, Passage, Turn, journaled, passage
+from fairlead.engine.decide.job import LOOK_AGAIN, JobSnapshot, Passage, StepResult, journaled, passage
 from kubeloop.objects.core import PODS
 from kubeloop.objects.meta import Ref
 
@@ -26,14 +26,14 @@ class Tally(Struct, frozen=True):
     count: int = 0
 
 
-def step(seen: JobSnapshot[Tally, None], _: datetime) -> Turn[Tally] | Need:
+def step(seen: JobSnapshot[Tally, None], _: datetime) -> StepResult[Tally] | Need:
     """Counts pages, up to three."""
     tally = seen.journal or Tally()
     if tally.count == 3:
-        return Turn(tally, RESTED)
+        return StepResult(tally, RESTED)
     if todo := seen.answers.lacking((PAGE,)):
         return Need(todo)
-    return Turn(Tally(tally.count + 1), MOVED)
+    return StepResult(Tally(tally.count + 1), MOVED)
 
 
 decide = journaled(step, Tally)

@@ -11,7 +11,7 @@ import pytest
 from fairlead.engine.decide.migration import (
     Changed,
     Clean,
-    Plan,
+    MigrationPlan,
     Prune,
     Tree,
     plan_of,
@@ -34,9 +34,9 @@ def a_definition(*stored: str, **meta: Any) -> Tree:
     }
 
 
-def a_plan() -> Plan:
+def a_plan() -> MigrationPlan:
     plan = plan_of(a_definition("v1", "v2"))
-    assert isinstance(plan, Plan)
+    assert isinstance(plan, MigrationPlan)
     return plan
 
 
@@ -50,7 +50,7 @@ def test_objects_of_a_cluster_are_found_without_a_namespace() -> None:
 
     plan = plan_of(definition)
 
-    assert isinstance(plan, Plan)
+    assert isinstance(plan, MigrationPlan)
     assert not plan.resource.namespaced
 
 
@@ -60,7 +60,7 @@ def test_a_kind_that_is_stored_in_the_storage_version_alone_is_clean() -> None:
 
 @pytest.mark.parametrize("stored", [("v1",), ("v1", "v2"), ("v2", "v1"), ("v0", "v2"), ()])
 def test_any_other_record_is_not_clean(stored: tuple[str, ...]) -> None:
-    assert isinstance(plan_of(a_definition(*stored)), Plan)
+    assert isinstance(plan_of(a_definition(*stored)), MigrationPlan)
 
 
 def test_nothing_is_migrated_to_a_version_that_is_not_served() -> None:

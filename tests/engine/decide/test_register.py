@@ -10,10 +10,10 @@ from typing import Any
 import pytest
 
 from fairlead.engine.decide.registration import (
+    ConversionWebhook,
     Established,
     Pending,
     Tree,
-    Webhook,
     authority_of,
     differs,
     is_converted,
@@ -23,7 +23,7 @@ from fairlead.engine.decide.registration import (
 )
 
 AUTHORITY = b"the authority"
-SERVICE = Webhook(name="hook", namespace="operator", port=8001)
+SERVICE = ConversionWebhook(name="hook", namespace="operator", port=8001)
 
 
 def a_version(name: str, *, storage: bool = False, served: bool = True, **more: Any) -> Tree:
@@ -80,7 +80,7 @@ def equal(ours: bytes, held: bytes) -> bool:
     return ours == held
 
 
-def applied(live: Tree | None = None, definition: Tree | None = None, webhook: Webhook = SERVICE) -> Tree:
+def applied(live: Tree | None = None, definition: Tree | None = None, webhook: ConversionWebhook = SERVICE) -> Tree:
     return wanted(definition or a_definition(), webhook.conversion(AUTHORITY), live)
 
 
@@ -103,7 +103,7 @@ def test_a_definition_is_applied_with_its_conversion() -> None:
 
 
 def test_a_webhook_outside_of_the_cluster_is_named_by_its_url() -> None:
-    there = Webhook(url="https://127.0.0.1:9443/somewhere")
+    there = ConversionWebhook(url="https://127.0.0.1:9443/somewhere")
 
     config = there.conversion(b"")["webhook"]["clientConfig"]
 
@@ -113,7 +113,7 @@ def test_a_webhook_outside_of_the_cluster_is_named_by_its_url() -> None:
 
 @pytest.mark.parametrize("url", ["https://127.0.0.1:9443", "https://127.0.0.1:9443/"])
 def test_a_url_without_a_path_gets_that_of_the_webhook(url: str) -> None:
-    config = Webhook(url=url).conversion(b"")["webhook"]["clientConfig"]
+    config = ConversionWebhook(url=url).conversion(b"")["webhook"]["clientConfig"]
 
     assert config["url"] == "https://127.0.0.1:9443/convert"
 

@@ -13,16 +13,16 @@ from fairlead.core.act import Apply, Patch
 from fairlead.core.ask import Answer, Answers, Ask, Bad, Good, Listing, Need, Question
 from fairlead.core.decision import Hold
 from fairlead.core.reason import Reason
-from fairlead.engine.decide.job import JobSnapshot, Turn
-from fairlead.engine.decide.migration import Plan
+from fairlead.engine.decide.job import JobSnapshot, StepResult
+from fairlead.engine.decide.migration import MigrationPlan
 from fairlead.engine.decide.storage_migration.journal import (
     LONGEST_CAUSE,
     MOST_CONTESTED,
     MOST_FAILURES,
     MOST_ROUNDS,
     Counts,
-    Failure,
-    Phase,
+    MigrationPhase,
+    ObjectFailure,
     StorageJournal,
     StorageView,
     with_failures,
@@ -34,11 +34,11 @@ NOW = datetime(2030, 1, 1, tzinfo=UTC)
 NAME = "widgets.example.test"
 WIDGETS = Resource("example.test", "v2", "widgets", "Widget")
 SHAPE = (("v1", True, False), ("v2", True, True))
-PLAN = Plan(WIDGETS, "u", ("v1", "v2"), SHAPE, 3)
+PLAN = MigrationPlan(WIDGETS, "u", ("v1", "v2"), SHAPE, 3)
 VIEW = StorageView(crd=NAME, run="now", page_size=2)
 
 
-def a_journal(phase: Phase, **more: Any) -> StorageJournal:
+def a_journal(phase: MigrationPhase, **more: Any) -> StorageJournal:
     return StorageJournal(crd=NAME, run="now", phase=phase, plan=PLAN, list_version="100", **more)
 
 
@@ -95,7 +95,7 @@ class Play:
             for question in (each for stage in outcome.stages for each in stage):
                 self.asked.append(question)
                 known[question] = self._answer(question)
-        assert isinstance(outcome, Turn)
+        assert isinstance(outcome, StepResult)
         return outcome
 
     def _answer(self, question: Question) -> Answer:
@@ -115,20 +115,20 @@ def test_a_walk_whose_pages_have_expired_leaves_out_what_is_not_behind_the_curso
         {"t1": Bad("expired", "too old", 410), "": a_page(("a", "1"), ("b", "2"), ("c", "3"))},
         {"c": written("101")},
     )
-    journal = a_journal(Phase.REWRITE, token="t1", cursor="ns/b", counts=Counts(done=2))
+    journal = a_journal(MigrationPhase.REWRITE, token="t1", cursor="ns/b", counts=Counts(done=2))
 
     elsewhere = play.step(journal)
     after = play.step(elsewhere)
 
     assert (elsewhere.token, elsewhere.cursor) == ("", "ns/b")
     assert play.names == ["c"]
-    assert (after.phase, after.rewritten.done) == (Phase.VERIFY, 3)
+    assert (after.phase, after.rewritten.done) == (MigrationPhase.VERIFY, 3)
 
 
 def test_a_token_in_the_error_is_gone_on_with() -> None:
     play = Play(a_definition(), {"t1": Bad("expired", "too old", 410, "t2")})
 
-    assert play.step(a_journal(Phase.REWRITE, token="t1", cursor="ns/b")).token == "t2"
+    assert play.step(a_journal(MigrationPhase.REWRITE, token="t1", cursor="ns/b")).token == "t2"
 
 
 @pytest.mark.parametrize(
@@ -144,10 +144,10 @@ def test_a_token_in_the_error_is_gone_on_with() -> None:
 def test_answers_are_counted_as_what_they_say_of_the_object(answer: Bad, counts: Counts) -> None:
     play = Play(a_definition(), {"": a_page(("a", "1"))}, {"a": answer})
 
-    after = play.step(a_journal(Phase.REWRITE))
+    after = play.step(a_journal(MigrationPhase.REWRITE))
 
     assert structs.replace(after.rewritten, total=None) == counts
-    assert after.phase is (Phase.INCOMPLETE if counts.failed else Phase.VERIFY)
+    assert after.phase is (MigrationPhase.INCOMPLETE if counts.failed else MigrationPhase.VERIFY)
 
 
 def test_versions_that_are_no_numbers_are_proven_by_a_write_that_changes_nothing() -> None:
@@ -157,23 +157,23 @@ def test_versions_that_are_no_numbers_are_proven_by_a_write_that_changes_nothing
         {"a": written("x9"), "b": written("x10")},
     )
 
-    after = play.step(a_journal(Phase.VERIFY, is_walked=True))
+    after = play.step(a_journal(MigrationPhase.VERIFY, is_walked=True))
 
     assert play.names == ["a", "b"]
-    assert (after.phase, after.rounds) == (Phase.REWRITE, 1)
+    assert (after.phase, after.rounds) == (MigrationPhase.REWRITE, 1)
 
 
 def test_what_has_a_higher_version_than_the_checkpoint_needs_no_write() -> None:
     play = Play(a_definition(), {"": a_page(("a", "101"), ("b", "99"))}, {"b": written("99")})
 
-    assert play.step(a_journal(Phase.VERIFY)).phase is Phase.PRUNE
+    assert play.step(a_journal(MigrationPhase.VERIFY)).phase is MigrationPhase.PRUNE
     assert play.names == ["b"]
 
 
 def test_after_a_whole_walk_a_lower_version_is_proof_too() -> None:
     play = Play(a_definition(), {"": a_page(("a", "101"), ("b", "99"))})
 
-    assert play.step(a_journal(Phase.VERIFY, is_walked=True)).phase is Phase.PRUNE
+    assert play.step(a_journal(MigrationPhase.VERIFY, is_walked=True)).phase is MigrationPhase.PRUNE
     assert play.names == []
 
 
@@ -183,10 +183,10 @@ def test_a_conflict_that_nobody_has_caused_is_no_proof(contested: tuple[str, ...
     conflict = Bad("conflict", "not now", 409)
     play = Play(a_definition(), {"": a_page(("a", "99"), ("b", "99"))}, {"b": conflict})
 
-    after = play.step(a_journal(Phase.VERIFY, is_walked=True, contested=contested))
+    after = play.step(a_journal(MigrationPhase.VERIFY, is_walked=True, contested=contested))
 
     assert play.names == names
-    assert after.phase is (Phase.REWRITE if names else Phase.PRUNE)
+    assert after.phase is (MigrationPhase.REWRITE if names else MigrationPhase.PRUNE)
     assert not after.contested or not names
 
 
@@ -195,8 +195,8 @@ def test_conflicts_of_a_walk_are_remembered_and_where_there_are_too_many_all_is_
     play = Play(a_definition(), {"": a_page(("a", "1"), ("b", "2"))}, {"a": conflict, "b": written("101")})
     many = tuple(f"ns/x-{number}" for number in range(MOST_CONTESTED))
 
-    after = play.step(a_journal(Phase.REWRITE))
-    full = play.step(a_journal(Phase.REWRITE, contested=many))
+    after = play.step(a_journal(MigrationPhase.REWRITE))
+    full = play.step(a_journal(MigrationPhase.REWRITE, contested=many))
 
     assert (after.contested, after.is_walked) == (("ns/a",), True)
     assert (len(full.contested), full.is_walked) == (MOST_CONTESTED + 1, False)
@@ -209,12 +209,19 @@ def test_who_cannot_wait_writes_first_and_once_more_behind_the_checkpoint() -> N
     play = Play(a_definition(), {"": a_page(("a", "1"), ("b", "250"))}, {"a": written("201"), "b": written("251")})
 
     phases, journal, now = [], play.step(None, view), NOW
-    while journal.phase is not Phase.PRUNE:
+    while journal.phase is not MigrationPhase.PRUNE:
         phases.append(journal.phase)
-        now = late if journal.phase is Phase.SETTLE else now
+        now = late if journal.phase is MigrationPhase.SETTLE else now
         journal = play.step(journal, view, now)
 
-    assert phases == [Phase.REFS, Phase.CHOOSE, Phase.REWRITE, Phase.SETTLE, Phase.CHECKPOINT, Phase.VERIFY]
+    assert phases == [
+        MigrationPhase.REFS,
+        MigrationPhase.CHOOSE,
+        MigrationPhase.REWRITE,
+        MigrationPhase.SETTLE,
+        MigrationPhase.CHECKPOINT,
+        MigrationPhase.VERIFY,
+    ]
     assert play.names == ["a", "b", "a"]
     assert journal.rewritten.done == 2
 
@@ -222,39 +229,39 @@ def test_who_cannot_wait_writes_first_and_once_more_behind_the_checkpoint() -> N
 def test_the_clusters_own_migration_is_asked_for_by_whoever_wants_it() -> None:
     play = Play(a_definition(), {})
 
-    after = play.step(a_journal(Phase.CHOOSE), structs.replace(VIEW, built_in=False))
+    after = play.step(a_journal(MigrationPhase.CHOOSE), structs.replace(VIEW, built_in=False))
 
-    assert (after.phase, play.asked) == (Phase.REWRITE, [])
+    assert (after.phase, play.asked) == (MigrationPhase.REWRITE, [])
 
 
 def test_it_settles_for_no_longer_than_it_takes_whatever_the_clock_says() -> None:
     settling = timedelta(seconds=VIEW.settle_seconds)
-    journal = a_journal(Phase.SETTLE, settled=NOW + settling)
+    journal = a_journal(MigrationPhase.SETTLE, settled=NOW + settling)
 
     for now in (NOW, NOW - timedelta(days=1)):
         turn = Play(a_definition(), {}).turn(journal, now=now)
         assert turn.decision.verdict == Hold(Reason.STORAGE_SETTLING, now + settling)
-    assert Play(a_definition(), {}).step(journal, now=NOW + settling).phase is Phase.CHECKPOINT
+    assert Play(a_definition(), {}).step(journal, now=NOW + settling).phase is MigrationPhase.CHECKPOINT
 
 
 def test_it_is_given_up_when_others_are_always_faster() -> None:
     play = Play(a_definition(), {"": a_page(("a", "1"))}, {"a": Bad("conflict", "written", 409)})
 
-    again = play.step(a_journal(Phase.VERIFY))
-    last = play.step(a_journal(Phase.VERIFY, rounds=MOST_ROUNDS - 1))
+    again = play.step(a_journal(MigrationPhase.VERIFY))
+    last = play.step(a_journal(MigrationPhase.VERIFY, rounds=MOST_ROUNDS - 1))
 
-    assert (again.phase, again.rounds) == (Phase.REWRITE, 1)
-    assert last.phase is Phase.INCOMPLETE
+    assert (again.phase, again.rounds) == (MigrationPhase.REWRITE, 1)
+    assert last.phase is MigrationPhase.INCOMPLETE
 
 
 def test_another_generation_of_the_same_versions_is_proven_anew_and_only_so_often() -> None:
     play = Play(a_definition(generation=4), {})
 
-    again = play.step(a_journal(Phase.PRUNE))
-    last = play.step(a_journal(Phase.PRUNE, changes=MOST_ROUNDS))
+    again = play.step(a_journal(MigrationPhase.PRUNE))
+    last = play.step(a_journal(MigrationPhase.PRUNE, changes=MOST_ROUNDS))
 
-    assert (again.phase, again.changes, again.settled) == (Phase.SETTLE, 1, NOW + timedelta(seconds=10))
-    assert last.phase is Phase.INCOMPLETE
+    assert (again.phase, again.changes, again.settled) == (MigrationPhase.SETTLE, 1, NOW + timedelta(seconds=10))
+    assert last.phase is MigrationPhase.INCOMPLETE
 
 
 @pytest.mark.parametrize(
@@ -263,11 +270,13 @@ def test_another_generation_of_the_same_versions_is_proven_anew_and_only_so_ofte
     ids=["made again", "stored in yet another version"],
 )
 def test_another_definition_is_a_conflict(definition: Good) -> None:
-    assert Play(definition, {}).step(a_journal(Phase.PRUNE)).phase is Phase.CONFLICT
+    assert Play(definition, {}).step(a_journal(MigrationPhase.PRUNE)).phase is MigrationPhase.CONFLICT
 
 
 def test_a_run_goes_on_where_another_was_cut_off() -> None:
-    before = structs.replace(a_journal(Phase.REWRITE, token="t1", cursor="ns/b"), run="earlier", problem="stopped")
+    before = structs.replace(
+        a_journal(MigrationPhase.REWRITE, token="t1", cursor="ns/b"), run="earlier", problem="stopped"
+    )
 
     after = Play(a_definition(), {}).step(before)
 
@@ -278,31 +287,33 @@ def test_a_run_that_goes_on_waits_for_api_servers_where_the_definition_was_writt
     """Its storage version may have been another one meanwhile, so what was heard before does not count."""
     fields: dict[str, Any] = {"f:spec": {"f:versions": {}}}
     young = {"manager": "m", "time": "2029-12-31T23:59:57Z", "fieldsV1": fields}
-    before = structs.replace(a_journal(Phase.REWRITE, is_early=True, settled=NOW - timedelta(hours=1)), run="earlier")
+    before = structs.replace(
+        a_journal(MigrationPhase.REWRITE, is_early=True, settled=NOW - timedelta(hours=1)), run="earlier"
+    )
 
     flipped = Play(a_definition(generation=5, managedFields=[young]), {}).step(before)
     unchanged = Play(a_definition(managedFields=[young]), {}).step(before)
 
-    assert (flipped.phase, flipped.settled) == (Phase.REWRITE, NOW + timedelta(seconds=7))
+    assert (flipped.phase, flipped.settled) == (MigrationPhase.REWRITE, NOW + timedelta(seconds=7))
     assert unchanged.settled == before.settled
 
 
 @pytest.mark.parametrize("place", [-1, 1])
 def test_a_journal_that_somebody_edited_is_begun_anew(place: int) -> None:
-    before = structs.replace(a_journal(Phase.REWRITE, cursor="ns/b"), place=place)
+    before = structs.replace(a_journal(MigrationPhase.REWRITE, cursor="ns/b"), place=place)
 
     for each in (before, structs.replace(before, run="earlier")):
         after = Play(a_definition(), {}).step(each)
-        assert (after.phase, after.cursor, after.place) == (Phase.SETTLE, "", 0)
+        assert (after.phase, after.cursor, after.place) == (MigrationPhase.SETTLE, "", 0)
 
 
-@pytest.mark.parametrize("phase", [Phase.CLEAN, Phase.INCOMPLETE, Phase.CONFLICT])
-def test_a_run_that_ended_is_followed_by_another_from_the_start(phase: Phase) -> None:
+@pytest.mark.parametrize("phase", [MigrationPhase.CLEAN, MigrationPhase.INCOMPLETE, MigrationPhase.CONFLICT])
+def test_a_run_that_ended_is_followed_by_another_from_the_start(phase: MigrationPhase) -> None:
     before = structs.replace(a_journal(phase, cursor="ns/b"), run="earlier")
 
     after = Play(a_definition(), {}).step(before)
 
-    assert (after.phase, after.cursor) == (Phase.SETTLE, "")
+    assert (after.phase, after.cursor) == (MigrationPhase.SETTLE, "")
 
 
 def test_it_waits_only_as_long_as_the_versions_are_young() -> None:
@@ -322,9 +333,9 @@ def test_it_waits_only_as_long_as_the_versions_are_young() -> None:
 
 
 def test_the_journal_stays_small_whatever_fails() -> None:
-    many = [Failure(f"ns/w-{number}", "x" * 100_000) for number in range(3 * MOST_FAILURES)]
+    many = [ObjectFailure(f"ns/w-{number}", "x" * 100_000) for number in range(3 * MOST_FAILURES)]
 
-    after = with_failures(a_journal(Phase.REWRITE), many)
+    after = with_failures(a_journal(MigrationPhase.REWRITE), many)
 
     assert (len(after.failures), after.truncated) == (MOST_FAILURES, True)
     assert len(after.failures[0].cause) == LONGEST_CAUSE
@@ -337,42 +348,45 @@ def test_managed_fields_that_somebody_wrote_meanwhile_are_looked_at_again() -> N
     page["items"][0]["metadata"]["managedFields"] = [gone]
     play = Play(a_definition(), {"": Good(msgspec.json.encode(page))}, {"a": Bad("conflict", "written", 409)})
 
-    again = play.step(a_journal(Phase.REFS))
-    last = play.step(a_journal(Phase.REFS, rounds=MOST_ROUNDS - 1))
+    again = play.step(a_journal(MigrationPhase.REFS))
+    last = play.step(a_journal(MigrationPhase.REFS, rounds=MOST_ROUNDS - 1))
 
-    assert (again.phase, again.rounds) == (Phase.REFS, 1)
-    assert last.phase is Phase.CHOOSE
+    assert (again.phase, again.rounds) == (MigrationPhase.REFS, 1)
+    assert last.phase is MigrationPhase.CHOOSE
 
 
 LISTED = {"": a_page(("a", "1"))}
+NO_PAGE = {"": Bad("absent", "no page", 404)}
+GONE = Bad("absent", "gone", 404)
+BUSY = {"": Bad("failed", "busy", 500)}
 
 
 @pytest.mark.parametrize(
     ("phase", "pages", "definition", "told"),
     [
-        (Phase.REWRITE, {"": Bad("absent", "no page", 404)}, Bad("absent", "gone", 404), "it was deleted meanwhile"),
-        (Phase.REWRITE, {"": Bad("absent", "no page", 404)}, a_definition(uid="v"), "it was deleted and made again"),
-        (Phase.VERIFY, {"": Bad("failed", "busy", 500)}, a_definition(uid="v"), "it was deleted and made again"),
-        (Phase.CHECKPOINT, {"": Bad("absent", "no page", 404)}, Bad("absent", "gone", 404), "it was deleted meanwhile"),
-        (Phase.PRUNE, LISTED, Bad("absent", "gone", 404), "it was deleted meanwhile"),
+        (MigrationPhase.REWRITE, NO_PAGE, GONE, "it was deleted meanwhile"),
+        (MigrationPhase.REWRITE, NO_PAGE, a_definition(uid="v"), "it was deleted and made again"),
+        (MigrationPhase.VERIFY, BUSY, a_definition(uid="v"), "it was deleted and made again"),
+        (MigrationPhase.CHECKPOINT, NO_PAGE, GONE, "it was deleted meanwhile"),
+        (MigrationPhase.PRUNE, LISTED, GONE, "it was deleted meanwhile"),
     ],
     ids=["gone", "another one", "another one, and a server that fails", "gone at a checkpoint", "gone at the end"],
-)  # fmt: skip
+)
 def test_a_run_whose_definition_was_deleted_meanwhile_is_a_conflict(
-    phase: Phase, pages: dict[str, Answer], definition: Answer, told: str
+    phase: MigrationPhase, pages: dict[str, Answer], definition: Answer, told: str
 ) -> None:
     """apiversions section 5.2: the world changed, and nothing has failed."""
     after = Play(definition, pages).step(a_journal(phase))
 
-    assert after.phase is Phase.CONFLICT
+    assert after.phase is MigrationPhase.CONFLICT
     assert after.problem.startswith(told)
 
 
 @pytest.mark.parametrize("definition", [a_definition(), Bad("timeout", "no answer")], ids=["there", "nobody can say"])
 def test_objects_that_cannot_be_listed_stop_a_run_that_has_its_definition(definition: Answer) -> None:
-    after = Play(definition, {"": Bad("absent", "no page", 404)}).step(a_journal(Phase.REWRITE))
+    after = Play(definition, {"": Bad("absent", "no page", 404)}).step(a_journal(MigrationPhase.REWRITE))
 
-    assert (after.phase, after.problem) == (Phase.REWRITE, "the objects cannot be listed: no page")
+    assert (after.phase, after.problem) == (MigrationPhase.REWRITE, "the objects cannot be listed: no page")
 
 
 @pytest.mark.parametrize(
@@ -382,21 +396,21 @@ def test_a_token_that_the_server_does_not_take_is_not_sent_by_the_next_run(bad: 
     """Of a cluster that was restored meanwhile, say: else no run would ever come past it."""
     play = Play(a_definition(), {"t1": bad, "": a_page(("b", "2"), ("c", "3"))}, {"c": written("101")})
 
-    stopped = play.step(a_journal(Phase.REWRITE, token="t1", cursor="ns/b"))
+    stopped = play.step(a_journal(MigrationPhase.REWRITE, token="t1", cursor="ns/b"))
     resumed = play.step(structs.replace(stopped, run="earlier"))
     after = play.step(resumed)
 
     assert stopped.problem == f"the objects cannot be listed: {bad.text}"
     assert (resumed.token, resumed.cursor) == ("", "ns/b")
     assert play.names == ["c"]
-    assert after.phase is Phase.VERIFY
+    assert after.phase is MigrationPhase.VERIFY
 
 
 def test_versions_of_more_digits_than_numbers_have_say_nothing() -> None:
     endless = "9" * 5000
     play = Play(a_definition(), {"": a_page(("a", "1"))}, {"a": written("1")})
 
-    after = play.step(structs.replace(a_journal(Phase.VERIFY), list_version=endless))
+    after = play.step(structs.replace(a_journal(MigrationPhase.VERIFY), list_version=endless))
 
     assert play.names == ["a"]
-    assert after.phase is Phase.PRUNE
+    assert after.phase is MigrationPhase.PRUNE

@@ -11,7 +11,7 @@ import pytest
 from msgspec import structs
 
 from fairlead.core.act import AnyWrite, Apply, Create, Delete, Does, EventNote, Patch, PatchKind, Replace
-from fairlead.core.audit import Line
+from fairlead.core.audit import AuditLine
 from fairlead.core.digests import digest_of
 from fairlead.engine.driver.applied import Applied
 from fairlead.engine.driver.perform import Effects, Round, carry_out, digest, request_for
@@ -94,7 +94,7 @@ class Cache:
 
 class Told:
     def __init__(self) -> None:
-        self.lines: list[Line] = []
+        self.lines: list[AuditLine] = []
         self.tells: list[EventNote] = []
 
     def outcomes(self) -> list[tuple[str, str]]:

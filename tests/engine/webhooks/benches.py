@@ -13,7 +13,7 @@ from fairlead.core.act import EventNote
 from fairlead.core.ask import Answers, Need, StartOver
 from fairlead.core.decision import Admit
 from fairlead.engine.driver.questions import AskContext
-from fairlead.engine.webhooks.admission import OUTPACED, Admission, AdmissionContext, Endpoint
+from fairlead.engine.webhooks.admission import OUTPACED, Admission, AdmissionContext, WebhookEndpoint
 from fairlead.engine.webhooks.afterwards import Afterwards
 from kubeloop.calls import Call, Handler, Reply
 from kubeloop.objects.review import Review
@@ -79,7 +79,7 @@ class Court:
         self.afterwards = Afterwards(self.log.logger())
         bench = AdmissionContext(self.afterwards, self.log.logger(), lambda _, note: self.told.append(note))
         self.turns = bench.turns
-        endpoint = Endpoint(
+        endpoint = WebhookEndpoint(
             "test",
             ("/admission/test",),
             judge,

@@ -8,13 +8,13 @@ from contextlib import suppress
 
 import aiohttp
 
-from fairlead.engine.serving.bodies import Scale
-from fairlead.engine.serving.server import Terms
+from fairlead.engine.serving.bodies import BodyBudget
+from fairlead.engine.serving.server import ServerTerms
 from kubeloop.calls import Call, Reply
 from tests.engine.webhooks.test_server import connected, staged
 
 LARGEST = 1000
-TERMS = Terms(largest={"/x": LARGEST}, most_held=1500)
+TERMS = ServerTerms(largest={"/x": LARGEST}, most_held=1500)
 
 
 class Slow:
@@ -156,7 +156,7 @@ def test_a_client_that_goes_away_in_the_middle_of_its_body_leaves_no_weight_behi
 
 
 def test_a_scale_without_a_bound_takes_everything_and_gives_back_what_failed() -> None:
-    scale = Scale(10)
+    scale = BodyBudget(10)
 
     with suppress(ValueError), scale.holding(10) as fits:
         assert fits
@@ -165,6 +165,6 @@ def test_a_scale_without_a_bound_takes_everything_and_gives_back_what_failed() -
         assert fits
         with scale.holding(1) as also:
             assert not also
-    with scale.holding(10) as fits, Scale(None).holding(1 << 40) as all_fits:
+    with scale.holding(10) as fits, BodyBudget(None).holding(1 << 40) as all_fits:
         assert fits
         assert all_fits

@@ -8,8 +8,8 @@ from collections.abc import Callable
 import msgspec
 import pytest
 
-from fairlead.engine.conversion.review import Converted, Tree
-from fairlead.engine.conversion.webhook import LARGEST_REVIEW, SMALL_REVIEW, Conversion, Reviewed
+from fairlead.engine.conversion.review import ConversionAnswer, Tree
+from fairlead.engine.conversion.webhook import LARGEST_REVIEW, SMALL_REVIEW, AnsweredReview, ConversionHandler
 from fairlead.engine.conversion.worker import NoWorker, TooSlow, WorkerDied
 from kubeloop.calls import Reply
 from kubesim.time import run
@@ -28,16 +28,16 @@ class Elsewhere:
         self._error = error
         self._seconds = seconds
 
-    async def convert(self, body: bytes) -> Converted:
+    async def convert(self, body: bytes) -> ConversionAnswer:
         self.bodies.append(body)
         await asyncio.sleep(self._seconds)
         if self._error is not None:
             raise self._error
-        return Converted(200, b"converted elsewhere")
+        return ConversionAnswer(200, b"converted elsewhere")
 
 
 def answered(sent: bytes, elsewhere: Elsewhere | None = None, log: Log | None = None) -> Reply:
-    handler = Conversion(RULES, (log or Log()).logger(), elsewhere)
+    handler = ConversionHandler(RULES, (log or Log()).logger(), elsewhere)
 
     async def scenario() -> Reply:
         return await handler(call(sent))
@@ -71,7 +71,7 @@ def test_a_review_is_answered_as_json() -> None:
 )
 def test_reviews_are_posted_as_json(method: str, content_type: str, status: int) -> None:
     async def scenario() -> Reply:
-        return await Conversion(RULES, Log().logger())(call(SMALL, content_type, method))
+        return await ConversionHandler(RULES, Log().logger())(call(SMALL, content_type, method))
 
     reply = run(scenario(), seed=0)
 
@@ -123,8 +123,8 @@ def test_a_large_body_that_is_no_review_and_takes_too_long_is_unprocessable() ->
 
 
 def test_every_review_is_heard_of_and_a_repeated_refusal_is_logged_once() -> None:
-    log, heard = Log(), list[Reviewed]()
-    handler = Conversion(RULES, log.logger(), heard=heard.append)
+    log, heard = Log(), list[AnsweredReview]()
+    handler = ConversionHandler(RULES, log.logger(), heard=heard.append)
 
     async def scenario() -> None:
         for each in (
@@ -136,6 +136,10 @@ def test_every_review_is_heard_of_and_a_repeated_refusal_is_logged_once() -> Non
 
     run(scenario(), seed=0)
 
-    assert heard == [Reviewed(1, True, 0, 0.0), *[Reviewed(2, False, 0, 0.0)] * 3, Reviewed(1, False, 1, 0.0)]
+    assert heard == [
+        AnsweredReview(1, True, 0, 0.0),
+        *[AnsweredReview(2, False, 0, 0.0)] * 3,
+        AnsweredReview(1, False, 1, 0.0),
+    ]
     assert len(log.of("conversion refused")) == 2
     assert len(log.of("conversion rule failed")) == 1

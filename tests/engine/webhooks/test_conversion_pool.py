@@ -10,8 +10,8 @@ import msgspec
 import pytest
 
 from fairlead.engine.conversion.pool import Pool
-from fairlead.engine.conversion.review import USUAL_MANNER, Converted, Manner, Rules, answer
-from fairlead.engine.conversion.webhook import MOST_WAITING, Conversion, InForce, ReviewTerms
+from fairlead.engine.conversion.review import USUAL_MANNER, ConversionAnswer, Manner, Rules, answer
+from fairlead.engine.conversion.webhook import MOST_WAITING, ConversionHandler, InForce, ReviewTerms
 from fairlead.engine.conversion.worker import RuleData, TooSlow, Worker, WorkerDied
 from kubeloop.calls import Reply
 from kubesim.time import run
@@ -51,7 +51,7 @@ def played(scenario: Callable[[], Coroutine[Any, Any, None]]) -> None:
     asyncio.run(bounded())
 
 
-def stamps(converted: Converted) -> list[str]:
+def stamps(converted: ConversionAnswer) -> list[str]:
     return [each["stamp"] for each in msgspec.json.decode(converted.body)["response"]["convertedObjects"]]
 
 
@@ -110,7 +110,7 @@ class Gate:
         self.opened = asyncio.Event()
         self.most = self.now = 0
 
-    async def convert(self, body: bytes) -> Converted:
+    async def convert(self, body: bytes) -> ConversionAnswer:
         self.now += 1
         self.most = max(self.most, self.now)
         await self.opened.wait()
@@ -120,9 +120,11 @@ class Gate:
 
 def test_so_many_are_converted_at_once_so_many_wait_and_the_next_is_told_to_come_again() -> None:
     async def scenario() -> None:
-        gate, counted = Gate(), list[Converted]()
+        gate, counted = Gate(), list[ConversionAnswer]()
         terms = ReviewTerms(at_once=2, longest=20.0, manner=PLAIN)
-        handler = Conversion(lambda: InForce(RULES, gate, small=0), Log().logger(), terms=terms, counted=counted.append)
+        handler = ConversionHandler(
+            lambda: InForce(RULES, gate, small=0), Log().logger(), terms=terms, counted=counted.append
+        )
         asked = [asyncio.create_task(handler(call(SMALL))) for _ in range(2 + MOST_WAITING)]
         await asyncio.sleep(1)
         late = await handler(call(SMALL))
@@ -140,7 +142,7 @@ def test_so_many_are_converted_at_once_so_many_wait_and_the_next_is_told_to_come
 def test_a_review_fails_when_its_time_is_over_be_it_in_the_queue() -> None:
     async def scenario() -> None:
         terms = ReviewTerms(at_once=1, longest=20.0, manner=PLAIN)
-        handler = Conversion(lambda: InForce(RULES, Gate(), small=0), Log().logger(), terms=terms)
+        handler = ConversionHandler(lambda: InForce(RULES, Gate(), small=0), Log().logger(), terms=terms)
 
         answered = await asyncio.gather(*[handler(call(SMALL)) for _ in range(2)])
 
@@ -157,7 +159,7 @@ def test_what_is_not_ready_is_told_to_come_again() -> None:
     async def scenario() -> None:
         obstacles = ["the rules are not loaded", ""]
         terms = ReviewTerms(obstacle=lambda: obstacles.pop(0), manner=PLAIN)
-        handler = Conversion(RULES, Log().logger(), terms=terms)
+        handler = ConversionHandler(RULES, Log().logger(), terms=terms)
 
         first, second = await handler(call(SMALL)), await handler(call(SMALL))
 
@@ -182,7 +184,7 @@ def asked_for_a_new_version(
             known = RULES if learned and knows_after else (msgspec.structs.replace(rule, versions=(OLD,)),)
             return InForce(known, awaited=awaited, is_complete=is_complete)
 
-        handler = Conversion(in_force, Log().logger(), terms=ReviewTerms(manner=PLAIN, learn=learn))
+        handler = ConversionHandler(in_force, Log().logger(), terms=ReviewTerms(manner=PLAIN, learn=learn))
         return await handler(call(SMALL)), learned
 
     return run(scenario(), seed=0)
@@ -220,9 +222,9 @@ def test_what_is_no_review_is_a_bad_request_in_words(body: bytes) -> None:
 
 def test_one_that_takes_too_long_says_how_long_it_had() -> None:
     class Slow(Worker):
-        async def _exchange(self, body: bytes) -> Converted:
+        async def _exchange(self, body: bytes) -> ConversionAnswer:
             await asyncio.sleep(9.0)
-            return Converted(200, body)
+            return ConversionAnswer(200, body)
 
     async def scenario() -> None:
         with pytest.raises(TooSlow, match="longer than 5 seconds"):

@@ -8,16 +8,16 @@ import msgspec
 import pytest
 
 from fairlead.contracts.environments.conversion_rules import RULES as ENVIRONMENTS
-from fairlead.engine.conversion.review import ConversionRule, Converted, Tree, answer, works
+from fairlead.engine.conversion.review import ConversionAnswer, ConversionRule, Tree, answer, works
 from tests.engine.webhooks.conversions import NEW, OLD, RULES, Unfit, a_review, a_widget, convert, nested
 
 
-def response(converted: Converted) -> Tree:
+def response(converted: ConversionAnswer) -> Tree:
     tree: Tree = msgspec.json.decode(converted.body)["response"]
     return tree
 
 
-def failed(converted: Converted) -> str:
+def failed(converted: ConversionAnswer) -> str:
     """The message of an answer that converted nothing."""
     given = response(converted)
     assert given["result"]["status"] == "Failure"

@@ -15,7 +15,7 @@ import pytest
 from fairlead.contracts.environments.conversion_rules import RULES as ENVIRONMENTS
 from fairlead.contracts.environments.conversion_rules import RULES_NAME as ENVIRONMENTS_NAME
 from fairlead.engine.conversion import worker
-from fairlead.engine.conversion.review import Converted, answer
+from fairlead.engine.conversion.review import ConversionAnswer, answer
 from fairlead.engine.conversion.worker import NoWorker, TooSlow, Worker, WorkerDied, rules_named
 from kubesim.time import run
 from tests.engine.webhooks.conversions import NAME, RULES, a_review, a_widget
@@ -110,9 +110,9 @@ def test_a_review_that_is_given_up_in_the_middle_does_not_spoil_the_next() -> No
 class Slow(Worker):
     """Takes the seconds that a review says, in virtual time and without a process."""
 
-    async def _exchange(self, body: bytes) -> Converted:
+    async def _exchange(self, body: bytes) -> ConversionAnswer:
         await asyncio.sleep(float(body))
-        return Converted(200, body)
+        return ConversionAnswer(200, body)
 
 
 def test_the_time_of_a_review_begins_when_the_process_is_free() -> None:
@@ -121,7 +121,7 @@ def test_the_time_of_a_review_begins_when_the_process_is_free() -> None:
 
         given = await asyncio.gather(*[worker.convert(b"19") for _ in range(3)])
 
-        assert given == [Converted(200, b"19")] * 3
+        assert given == [ConversionAnswer(200, b"19")] * 3
 
     run(scenario(), seed=0)
 
@@ -134,7 +134,7 @@ def test_a_review_that_takes_too_long_is_given_up_and_the_next_one_is_answered()
 
         assert isinstance(slow, TooSlow)
         assert str(slow) == "the conversion took longer than 20 seconds"
-        assert quick == Converted(200, b"1")
+        assert quick == ConversionAnswer(200, b"1")
 
     run(scenario(), seed=0)
 
@@ -180,7 +180,7 @@ def test_the_loop_is_free_while_ten_thousand_objects_are_converted() -> None:
     async def scenario(worker: Worker) -> None:
         await worker.convert(a_review())
         ticker = asyncio.create_task(ticking())
-        given: Converted = await worker.convert(body)
+        given: ConversionAnswer = await worker.convert(body)
         ticker.cancel()
 
         assert (given.objects, given.problem) == (10_000, "")

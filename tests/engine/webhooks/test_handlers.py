@@ -7,7 +7,7 @@ import asyncio
 import pytest
 
 from fairlead.engine.driver.questions import AskContext
-from fairlead.engine.webhooks.admission import AdmissionContext, Endpoint
+from fairlead.engine.webhooks.admission import AdmissionContext, WebhookEndpoint
 from fairlead.engine.webhooks.afterwards import Afterwards
 from fairlead.engine.webhooks.handlers import Webhooks
 from kubeloop import clock
@@ -22,7 +22,8 @@ def webhooks(**timeouts: float) -> Webhooks:
     """One for each name, whose pods never answer."""
     log, client = Log().logger(), Scripted().client()
     endpoints = tuple(
-        Endpoint(name, (f"/{name}",), preparing, Seen, lambda _: {}, timeout) for name, timeout in timeouts.items()
+        WebhookEndpoint(name, (f"/{name}",), preparing, Seen, lambda _: {}, timeout)
+        for name, timeout in timeouts.items()
     )
     context = AdmissionContext(Afterwards(log), log, lambda *_: None)
     return Webhooks(endpoints, AskContext(client, caller=Pods(POST=60)), lambda: client, context)

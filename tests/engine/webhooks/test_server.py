@@ -16,7 +16,7 @@ from fairlead.engine.certificates.pairs import Pair
 from fairlead.engine.certificates.served import Credentials
 from fairlead.engine.serving.cluster_label import ClusterLabel
 from fairlead.engine.serving.routes import LARGEST_BODY, Routes
-from fairlead.engine.serving.server import AnsweredRequest, PortBusy, Terms, serving
+from fairlead.engine.serving.server import AnsweredRequest, PortBusy, ServerTerms, serving
 from kubeloop.calls import Call, Reply
 from kubesim.pki import Authority
 from tests.engine.world import Log
@@ -73,11 +73,11 @@ class Stage:
         return f"{scheme}://127.0.0.1:{self.port}{path}"
 
 
-USUAL = Terms()
+USUAL = ServerTerms()
 
 
 @asynccontextmanager
-async def staged(terms: Terms = USUAL, routes: Routes = ROUTES, port: int = 0) -> AsyncIterator[Stage]:
+async def staged(terms: ServerTerms = USUAL, routes: Routes = ROUTES, port: int = 0) -> AsyncIterator[Stage]:
     stage = Stage()
     async with (
         asyncio.timeout(LONG),
@@ -172,7 +172,7 @@ BODY = b"POST /echo HTTP/1.1\r\nHost: x\r\nContent-Length: 100\r\n\r\nfirst"
 )
 def test_a_client_that_does_not_go_on_loses_its_connection(sent: bytes, first: bool) -> None:
     async def scenario() -> float:
-        async with staged(Terms(timeout=SOON)) as stage, connected(stage) as (reader, writer):
+        async with staged(ServerTerms(timeout=SOON)) as stage, connected(stage) as (reader, writer):
             loop = asyncio.get_running_loop()
             if not first:
                 await _exchange(reader, writer)
@@ -188,7 +188,7 @@ def test_a_client_that_sends_a_byte_now_and_then_loses_its_connection_too() -> N
     """The time is for the whole request: it does not begin anew with every byte."""
 
     async def scenario() -> None:
-        async with staged(Terms(timeout=SOON)) as stage, connected(stage) as (reader, writer):
+        async with staged(ServerTerms(timeout=SOON)) as stage, connected(stage) as (reader, writer):
             writer.write(b"GET /echo HTTP/1.1\r\nHost: x\r\nX-Slow: ")
             gone = asyncio.ensure_future(_end_of(reader))
             while not gone.done():
@@ -206,7 +206,7 @@ async def _end_of(reader: asyncio.StreamReader) -> None:
 def test_a_client_that_begins_no_handshake_loses_its_connection() -> None:
     async def scenario() -> None:
         _, context = certificate()
-        async with staged(Terms(timeout=SOON, tls=context.context)) as stage, connected(stage) as (reader, _):
+        async with staged(ServerTerms(timeout=SOON, tls=context.context)) as stage, connected(stage) as (reader, _):
             await _end_of(reader)
 
     asyncio.run(scenario())
@@ -229,7 +229,7 @@ def test_a_client_that_does_not_take_its_answer_loses_its_connection() -> None:
         routes: Routes = {"/large": large}
         async with (
             asyncio.timeout(LONG),
-            serving(0, routes, Watching(), log.logger(), Terms(timeout=SOON)) as port,
+            serving(0, routes, Watching(), log.logger(), ServerTerms(timeout=SOON)) as port,
         ):
             reader, writer = await asyncio.open_connection("127.0.0.1", port, limit=1024)
             writer.write(b"GET /large HTTP/1.1\r\nHost: x\r\n\r\n")
@@ -248,7 +248,7 @@ def test_between_requests_a_connection_may_rest_longer_than_a_request_may_take()
     request = b"POST /echo HTTP/1.1\r\nHost: x\r\nContent-Length: 2\r\n\r\n"
 
     async def scenario() -> None:
-        async with staged(Terms(timeout=SOON)) as stage, connected(stage) as (reader, writer):
+        async with staged(ServerTerms(timeout=SOON)) as stage, connected(stage) as (reader, writer):
             for _ in range(2):
                 writer.write(request)
                 await asyncio.sleep(0)
@@ -272,7 +272,7 @@ def test_who_leaves_answers_and_says_that_it_is_the_last_answer_on_its_connectio
     async def scenario() -> list[tuple[int, str]]:
         leaving = asyncio.Event()
         told: list[tuple[int, str]] = []
-        async with staged(Terms(is_leaving=leaving.is_set)) as stage, aiohttp.ClientSession() as session:
+        async with staged(ServerTerms(is_leaving=leaving.is_set)) as stage, aiohttp.ClientSession() as session:
             for _ in range(2):
                 async with session.post(stage.url(), data=b"body") as answer:
                     told.append((answer.status, answer.headers.get("Connection", "")))
@@ -300,7 +300,7 @@ def test_a_body_that_is_too_large_is_413_and_the_server_lives_on(chunked: bool) 
 
 
 def test_a_route_may_take_larger_or_smaller_bodies_than_the_others() -> None:
-    terms = Terms(largest={"/large": LARGEST_BODY + 1, "/small": 1})
+    terms = ServerTerms(largest={"/large": LARGEST_BODY + 1, "/small": 1})
     routes = dict.fromkeys(("/large", "/small", "/echo"), echo)
 
     async def scenario() -> None:
@@ -355,7 +355,7 @@ def test_a_handler_is_not_disturbed_when_its_client_goes_away() -> None:
         return Reply(200)
 
     async def scenario() -> None:
-        async with staged(Terms(ending=LONG), routes={"/x": handler}) as stage:
+        async with staged(ServerTerms(ending=LONG), routes={"/x": handler}) as stage:
             async with connected(stage) as (_, writer):
                 writer.write(b"GET /x HTTP/1.1\r\nHost: x\r\n\r\n")
                 await begun.wait()
@@ -421,7 +421,7 @@ def test_a_certificate_changes_under_open_connections_without_losing_a_request()
         old_trust, served = certificate()
         new_trust, new = certificate()
         async with (
-            staged(Terms(tls=served.context)) as stage,
+            staged(ServerTerms(tls=served.context)) as stage,
             connected(stage, old_trust) as (reader, writer),
         ):
             await _exchange(reader, writer)
@@ -447,7 +447,7 @@ async def _exchange(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) 
 @pytest.mark.parametrize("soft", [False, True])
 def test_a_request_for_another_cluster_is_refused_or_only_counted(soft: bool) -> None:
     async def scenario() -> None:
-        terms = Terms(cluster=ClusterLabel("ns", soft=soft))
+        terms = ServerTerms(cluster=ClusterLabel("ns", soft=soft))
         async with staged(terms) as stage, aiohttp.ClientSession() as session:
             async with session.get(stage.url(), headers={"X-Cluster": "else"}) as answer:
                 assert answer.status == (200 if soft else 511)

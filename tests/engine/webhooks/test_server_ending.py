@@ -12,7 +12,7 @@ from contextlib import suppress
 import aiohttp
 import pytest
 
-from fairlead.engine.serving.server import Terms, serving
+from fairlead.engine.serving.server import ServerTerms, serving
 from kubeloop.calls import Call, Reply
 from tests.engine.webhooks.test_server import LONG, Counts, certificate, connected, staged
 from tests.engine.world import Log
@@ -28,7 +28,7 @@ def test_a_request_under_way_is_answered_before_the_server_ends() -> None:
 
     async def scenario() -> bytes:
         async with aiohttp.ClientSession() as session:
-            async with staged(Terms(ending=5), routes={"/x": handler}) as stage:
+            async with staged(ServerTerms(ending=5), routes={"/x": handler}) as stage:
                 waiting = asyncio.ensure_future(session.get(stage.url("/x")))
                 await begun.wait()
             async with await waiting as answer:
@@ -40,7 +40,7 @@ def test_a_request_under_way_is_answered_before_the_server_ends() -> None:
 def test_a_client_whose_handshake_outlasts_the_server_is_not_kept_waiting() -> None:
     async def scenario() -> bytes:
         trust, context = certificate()
-        async with staged(Terms(timeout=3 * LONG, tls=context.context)) as stage:
+        async with staged(ServerTerms(timeout=3 * LONG, tls=context.context)) as stage:
             reader, writer = await asyncio.open_connection("127.0.0.1", stage.port)
             async with connected(stage, trust):
                 pass  # whoever came before has been accepted by now
@@ -63,7 +63,7 @@ def test_a_client_that_stays_does_not_keep_its_connection_beyond_the_server(head
     clients: list[ssl.SSLSocket] = []
 
     async def scenario() -> None:
-        async with staged(Terms(tls=context.context)) as stage:
+        async with staged(ServerTerms(tls=context.context)) as stage:
 
             def connect() -> None:
                 plain = socket.create_connection(("127.0.0.1", stage.port), timeout=LONG)
@@ -97,7 +97,7 @@ def test_who_is_cancelled_while_requests_are_waited_for_leaves_no_connection_eit
         ports: list[int] = []
 
         async def serve() -> None:
-            terms = Terms(timeout=3 * LONG, ending=3 * LONG)
+            terms = ServerTerms(timeout=3 * LONG, ending=3 * LONG)
             async with serving(0, {"/endless": endless}, Counts(), Log().logger(), terms) as port:
                 ports.append(port)
                 ready.set()

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from fairlead.contracts.apiversions.commands import codes
-from fairlead.engine.command import CommandGroup, Listed
+from fairlead.engine.command import CommandGroup, ListedCommand
 from fairlead.engine.contract import Room
 
 
-def _listed(module: str, summary: str) -> Listed:
-    return Listed(summary, Room(f"{__name__}.{module}", "COMMAND"))
+def _listed(module: str, summary: str) -> ListedCommand:
+    return ListedCommand(summary, Room(f"{__name__}.{module}", "COMMAND"))
 
 
 API = CommandGroup(

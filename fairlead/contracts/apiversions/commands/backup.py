@@ -17,7 +17,7 @@ from fairlead.contracts.apiversions.dependents import search
 from fairlead.contracts.apiversions.live_objects import paced
 from fairlead.core.amounts import counted
 from fairlead.engine.command import Invocation, Precondition, Subcommand
-from fairlead.engine.progress import Reporter, Tally
+from fairlead.engine.progress import ProgressReporter, RunProgress
 
 
 def _add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -32,7 +32,7 @@ def _add_arguments(parser: argparse.ArgumentParser) -> None:
 async def _run(called: Invocation) -> int:
     given = called.arguments
     refuse_namespaces(called, "a backup")
-    reporter = Reporter(given.progress, sys.stderr)
+    reporter = ProgressReporter(given.progress, sys.stderr)
     try:
         async with asyncio.timeout(given.timeout):
             manifest = await _taken(called, reporter)
@@ -51,14 +51,14 @@ async def _run(called: Invocation) -> int:
     return codes.DONE
 
 
-async def _taken(called: Invocation, reporter: Reporter) -> Manifest:
+async def _taken(called: Invocation, reporter: ProgressReporter) -> Manifest:
     given = called.arguments
     client = paced(called.client, given.qps, given.burst)
     definition = await definition_of(client, given.crd)
     through = await search(client, given.dependents, given.page_size)
 
     def told(phase: str, done: int) -> None:
-        reporter.show(Tally(subject=given.crd, phase=phase, done=done))
+        reporter.show(RunProgress(subject=given.crd, phase=phase, done=done))
 
     return await Backer(client, definition, given.out, page=given.page_size, told=told).take(through)
 

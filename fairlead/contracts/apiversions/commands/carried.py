@@ -11,11 +11,11 @@ from typing import BinaryIO
 
 import msgspec
 
-from fairlead.core.audit import Line
+from fairlead.core.audit import AuditLine
 from fairlead.engine.command import Usage
 from fairlead.engine.driver.request_pace import RequestPace
 from fairlead.engine.job_run import RunTerms
-from fairlead.engine.progress import Reporter
+from fairlead.engine.progress import ProgressReporter
 from kubeloop.client import Client
 from kubeloop.records import Records
 
@@ -34,12 +34,12 @@ def terms_of(
             dry_run=getattr(given, "dry_run", False),
             gate=gate,
             audit=audit,
-            reporter=Reporter(given.progress, sys.stderr),
+            reporter=ProgressReporter(given.progress, sys.stderr),
         )
 
 
 @contextmanager
-def audited(place: str) -> Iterator[Callable[[Line], None]]:
+def audited(place: str) -> Iterator[Callable[[AuditLine], None]]:
     if not place:
         yield lambda _: None
         return
@@ -54,6 +54,6 @@ def audited(place: str) -> Iterator[Callable[[Line], None]]:
         yield lambda line: _append(file, line)
 
 
-def _append(file: BinaryIO, line: Line) -> None:
+def _append(file: BinaryIO, line: AuditLine) -> None:
     file.write(msgspec.json.encode(line) + b"\n")
     file.flush()

@@ -18,7 +18,7 @@ from fairlead.contracts.apiversions.commands.certs_status import add_secret, sec
 from fairlead.contracts.apiversions.commands.said import complain, show
 from fairlead.engine.command import Invocation, Precondition, Subcommand
 from fairlead.engine.decide.bundles import Certificate
-from fairlead.engine.decide.rotation_snapshot import PHASE, Phase
+from fairlead.engine.decide.rotation_snapshot import PHASE, RotationPhase
 from kubeloop import clock
 from kubeloop.client import Client
 from kubeloop.errors import Conflict
@@ -31,12 +31,14 @@ PATIENCE_SECONDS = 600.0
 UNHEARD_SECONDS = 30.0
 """After which it is said that no leader seems to run."""
 TOLD = {
-    Phase.REQUESTED: "asked for another authority",
-    Phase.PREPARED: "authority and certificate are made",
-    Phase.TRUSTED: "both authorities are published; nothing is served under the new one yet",
-    Phase.SWITCHED: "replicas change over to the new certificate",
-    Phase.RETIRING: "every replica serves the new certificate; the authority before stays trusted for --ca-overlap",
-    Phase.STEADY: "the new authority alone is trusted",
+    RotationPhase.REQUESTED: "asked for another authority",
+    RotationPhase.PREPARED: "authority and certificate are made",
+    RotationPhase.TRUSTED: "both authorities are published; nothing is served under the new one yet",
+    RotationPhase.SWITCHED: "replicas change over to the new certificate",
+    RotationPhase.RETIRING: (
+        "every replica serves the new certificate; the authority before stays trusted for --ca-overlap"
+    ),
+    RotationPhase.STEADY: "the new authority alone is trusted",
 }
 
 
@@ -92,10 +94,10 @@ async def _asked(client: Client, secret: Ref, *, dry_run: bool) -> CertificateLo
                 f"Secret {secret.namespace}/{secret.name} has no key of its authority: others make this certificate,"
                 " so replace it where it comes from"
             )
-        if seen.stored.phase is not Phase.STEADY:
+        if seen.stored.phase is not RotationPhase.STEADY:
             _tell(f"a rotation is under way already ({seen.stored.phase.value})")
             return seen
-        body = msgspec.json.encode({"data": {PHASE: Phase.REQUESTED.value.encode()}})
+        body = msgspec.json.encode({"data": {PHASE: RotationPhase.REQUESTED.value.encode()}})
         message = patch(secret, MERGE_PATCH, body, resource_version=seen.stored.version)
         try:
             await client.call(dry(message) if dry_run else message)
@@ -109,19 +111,19 @@ async def _asked(client: Client, secret: Ref, *, dry_run: bool) -> CertificateLo
 
 async def _awaited(client: Client, secret: Ref, before: CertificateLook, *, until_done: bool) -> CertificateLook:
     """How it stands when the new certificate is served, or when all is done; phases are told as they come."""
-    told: Phase | None = None
+    told: RotationPhase | None = None
     since, is_warned = clock.monotonic(), False
     while True:
         seen = await stored_certificate(client, secret)
         phase, is_new = seen.stored.phase, seen.stored.now.authority != before.stored.now.authority
-        if phase is Phase.STEADY and (is_new or before.stored.phase is not Phase.STEADY):
+        if phase is RotationPhase.STEADY and (is_new or before.stored.phase is not RotationPhase.STEADY):
             return seen
-        if phase is Phase.RETIRING and not until_done:
+        if phase is RotationPhase.RETIRING and not until_done:
             return seen
         if phase is not told:
             told, since = phase, clock.monotonic()
             _tell(TOLD[phase])
-        elif phase is Phase.REQUESTED and not is_warned and clock.monotonic() - since > UNHEARD_SECONDS:
+        elif phase is RotationPhase.REQUESTED and not is_warned and clock.monotonic() - since > UNHEARD_SECONDS:
             is_warned = True
             _tell("no leader has begun yet: see that the operator runs, in this namespace and with part apiversions")
         await asyncio.sleep(BETWEEN_LOOKS)
@@ -133,8 +135,8 @@ def _result(secret: Ref, seen: CertificateLook, before: Certificate | None) -> R
     return Rotated(
         f"{secret.namespace}/{secret.name}",
         phase.value,
-        is_served=is_new and phase in (Phase.RETIRING, Phase.STEADY),
-        is_done=is_new and phase is Phase.STEADY,
+        is_served=is_new and phase in (RotationPhase.RETIRING, RotationPhase.STEADY),
+        is_done=is_new and phase is RotationPhase.STEADY,
     )
 
 

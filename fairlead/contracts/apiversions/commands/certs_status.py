@@ -10,7 +10,7 @@ from datetime import datetime
 from fairlead.contracts.apiversions.certificate_look import look
 from fairlead.contracts.apiversions.commands import codes, options
 from fairlead.contracts.apiversions.commands.said import show
-from fairlead.contracts.apiversions.decide.certificate_report import CertificateReport, Ending, TrustReport
+from fairlead.contracts.apiversions.decide.certificate_report import CertificateReport, CertificateValidity, TrustReport
 from fairlead.contracts.apiversions.kinds import CERTIFICATE_SECRET, HOME
 from fairlead.engine.command import Invocation, Subcommand, Usage
 from kubeloop import clock
@@ -70,7 +70,7 @@ def _rows(found: CertificateReport, now: datetime) -> Iterator[tuple[str, str]]:
         yield "problem", problem
 
 
-def _ending(certificate: Ending | None, now: datetime) -> str:
+def _ending(certificate: CertificateValidity | None, now: datetime) -> str:
     if certificate is None:
         return "none"
     left = certificate.not_after - now

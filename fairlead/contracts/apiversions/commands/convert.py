@@ -18,17 +18,17 @@ from fairlead.contracts.apiversions.commands.rule_sources import (
     rules_of,
 )
 from fairlead.contracts.apiversions.decide.convert import KindConversion
-from fairlead.contracts.apiversions.manifests.conversions import Found, Outcome, Wish, converted
+from fairlead.contracts.apiversions.manifests.conversions import ManifestFinding, ManifestWish, Outcome, converted
 from fairlead.contracts.apiversions.manifests.files import EXTENSIONS, files_in, text_of, write_whole
 from fairlead.core.amounts import counted
 from fairlead.engine.command import Invocation, Subcommand, Usage
-from fairlead.engine.object_files import STDIN, Unreadable, documents_in
+from fairlead.engine.object_files import STDIN, UnreadableFile, documents_in
 
 SHOWN_FIELDS = 6
 """Of those that are carried, in one line."""
 
 
-class Converted(Struct, frozen=True):
+class ConvertedFile(Struct, frozen=True):
     path: Path | None
     """None: standard input."""
     before: str
@@ -111,7 +111,7 @@ def _paths(given: argparse.Namespace) -> list[Path | None]:
         found: list[Path | None] = []
         for name in given.filename:
             found += [None] if name == STDIN else files_in(name, given.extensions)
-    except Unreadable as error:
+    except UnreadableFile as error:
         raise Usage(str(error)) from None
     return [*dict.fromkeys(found)]
 
@@ -121,29 +121,29 @@ def _text(path: Path | None) -> str:
         return sys.stdin.read() if path is None else text_of(path)
     except UnicodeDecodeError:
         raise Usage("standard input is not text in UTF-8: give YAML or JSON") from None
-    except Unreadable as error:
+    except UnreadableFile as error:
         raise Usage(str(error)) from None
 
 
 def _converted(
     path: Path | None, text: str, kinds: dict[tuple[str, str], KindConversion], given: argparse.Namespace
-) -> Converted:
+) -> ConvertedFile:
     def beside(name: str) -> list[object]:
         try:
             other = Path(name) if path is None else path.parent / name
             return documents_in(text_of(other), name)
-        except Unreadable:
+        except UnreadableFile:
             return []
 
-    wish = Wish(kinds=kinds, version=given.to, drops_carried=given.drop_carried, beside=beside)
+    wish = ManifestWish(kinds=kinds, version=given.to, drops_carried=given.drop_carried, beside=beside)
     try:
-        return Converted(path, text, converted(text, str(path or "standard input"), wish))
-    except Unreadable as error:
-        problem = Found(line=1, what="", old="", new="", problem=str(error))
-        return Converted(path, text, Outcome(text, (problem,)))
+        return ConvertedFile(path, text, converted(text, str(path or "standard input"), wish))
+    except UnreadableFile as error:
+        problem = ManifestFinding(line=1, what="", old="", new="", problem=str(error))
+        return ConvertedFile(path, text, Outcome(text, (problem,)))
 
 
-def _tell(files: list[Converted], given: argparse.Namespace) -> None:
+def _tell(files: list[ConvertedFile], given: argparse.Namespace) -> None:
     """File, line, object, old and new version, before anything is written."""
     rows = [(each, found) for each in files for found in each.outcome.found]
     for each, found in rows:
@@ -163,7 +163,7 @@ def _tell(files: list[Converted], given: argparse.Namespace) -> None:
         print(f"nothing to convert to {given.to} in {counted(len(files), 'file')}", file=sys.stderr)
 
 
-def _write(files: list[Converted], given: argparse.Namespace) -> None:
+def _write(files: list[ConvertedFile], given: argparse.Namespace) -> None:
     if not given.in_place:
         texts = [each.outcome.text for each in files if not each.outcome.problems]
         for index, text in enumerate(texts):
@@ -175,7 +175,7 @@ def _write(files: list[Converted], given: argparse.Namespace) -> None:
         if each.path is not None:
             try:
                 write_whole(each.path, each.outcome.text)
-            except Unreadable as error:
+            except UnreadableFile as error:
                 raise Usage(str(error)) from None
     print(f"{len(written)} of {counted(len(files), 'file')} rewritten", file=sys.stderr)
 

@@ -25,8 +25,8 @@ from fairlead.contracts.apiversions.decide.unreadable import (
     OPTION,
     SKIPPED,
     VERB,
-    Found,
-    Unreadable,
+    UnreadableObject,
+    UnreadableObjects,
     ambiguous,
     chosen,
     found_in,
@@ -35,7 +35,7 @@ from fairlead.contracts.apiversions.decide.unreadable import (
 from fairlead.contracts.apiversions.dependents import search
 from fairlead.contracts.apiversions.live_objects import objects
 from fairlead.core.amounts import counted
-from fairlead.core.audit import Line
+from fairlead.core.audit import AuditLine
 from fairlead.engine.command import Invocation, Precondition, Subcommand, Usage
 from kubeloop import clock
 from kubeloop.client import Client
@@ -104,7 +104,7 @@ def _because(why: str) -> str:
     return f" ({why})" if why else ""
 
 
-async def _found(called: Invocation, resource: Resource) -> Found:
+async def _found(called: Invocation, resource: Resource) -> UnreadableObjects:
     """All that cannot be read; raises Precondition where the server does not say which, and errors of the cluster."""
     client, page = called.client, called.arguments.page_size
     try:
@@ -114,12 +114,12 @@ async def _found(called: Invocation, resource: Resource) -> Found:
         if isinstance(error, Forbidden) or error.status < 500:
             raise
         return await _named(called, resource)
-    return Found(())
+    return UnreadableObjects(())
 
 
-async def _named(called: Invocation, resource: Resource) -> Found:
+async def _named(called: Invocation, resource: Resource) -> UnreadableObjects:
     """One list that is not cut into pages: it tells of all objects at once."""
-    found: list[Found] = []
+    found: list[UnreadableObjects] = []
     for namespace in called.namespaces or ("",):
         try:
             await called.client.call(list_page(resource, namespace, metadata_only=True))
@@ -132,10 +132,12 @@ async def _named(called: Invocation, resource: Resource) -> Found:
                     " objects that only cannot be converted are named by `fairlead api status`"
                 ) from None
             found.append(told)
-    return Found(tuple(one for each in found for one in each.objects), all(each.is_whole for each in found))
+    return UnreadableObjects(tuple(one for each in found for one in each.objects), all(each.is_whole for each in found))
 
 
-async def _each(called: Invocation, live: Tree, resource: Resource, wanted: tuple[Unreadable, ...]) -> list[Outcome]:
+async def _each(
+    called: Invocation, live: Tree, resource: Resource, wanted: tuple[UnreadableObject, ...]
+) -> list[Outcome]:
     given = called.arguments
     owned = await _dependents(called.client, live, given.dependents)
     outcomes = []
@@ -168,24 +170,24 @@ async def _dependents(
     return {key: tuple(names) for key, names in found.items()}
 
 
-def _tell(each: Unreadable, dependents: tuple[str, ...]) -> None:
+def _tell(each: UnreadableObject, dependents: tuple[str, ...]) -> None:
     owned = f"what names it as its owner is collected as garbage: {', '.join(dependents[:10])}" if dependents else ""
     lines = [f"{each.place} cannot be read: {each.why}", *(f"  - {one}" for one in (*SKIPPED, owned) if one)]
     print("\n".join(lines), file=sys.stderr)
 
 
-def _agrees(each: Unreadable) -> bool:
+def _agrees(each: UnreadableObject) -> bool:
     print(f"Delete it for good? Type its name ({each.name}) to go on: ", end="", file=sys.stderr, flush=True)
     return sys.stdin.readline().strip() == each.name
 
 
-async def _rehearsed(client: Client, resource: Resource, each: Unreadable) -> Outcome:
+async def _rehearsed(client: Client, resource: Resource, each: UnreadableObject) -> Outcome:
     """The server takes no dry run of such a deletion, so only what it says of the object is looked at."""
     state = await _state(client, resource, each)
     return Outcome(each.place, state or "would be deleted")
 
 
-async def _state(client: Client, resource: Resource, each: Unreadable) -> str:
+async def _state(client: Client, resource: Resource, each: UnreadableObject) -> str:
     """Empty while it cannot be read."""
     try:
         await client.call(get(Ref(resource, each.namespace, each.name)))
@@ -199,7 +201,7 @@ async def _state(client: Client, resource: Resource, each: Unreadable) -> str:
 
 
 async def _deleted(
-    client: Client, resource: Resource, each: Unreadable, audit: Callable[[Line], None], user: str
+    client: Client, resource: Resource, each: UnreadableObject, audit: Callable[[AuditLine], None], user: str
 ) -> Outcome:
     if state := await _state(client, resource, each):
         return Outcome(each.place, state)
@@ -221,8 +223,8 @@ async def _deleted(
     return made
 
 
-def _line(each: Unreadable, made: Outcome, user: str) -> Line:
-    return Line(
+def _line(each: UnreadableObject, made: Outcome, user: str) -> AuditLine:
+    return AuditLine(
         time=clock.now(),
         round=DOES,
         key=each.place,

@@ -5,7 +5,7 @@ from __future__ import annotations
 import argparse
 
 from fairlead.contracts.apiversions.commands import version_step
-from fairlead.contracts.apiversions.decide.lifecycle import Refused, Step, deprecated, wrong_warning
+from fairlead.contracts.apiversions.decide.lifecycle import LifecycleRefused, LifecycleStep, deprecated, wrong_warning
 from fairlead.contracts.apiversions.decide.trees import Tree
 from fairlead.engine.command import Invocation, Subcommand, Usage
 
@@ -21,7 +21,7 @@ async def _run(called: Invocation) -> int:
     if given.warning is not None and (wrong := wrong_warning(given.warning)):
         raise Usage(f"--warning: {wrong}")
 
-    async def decide(live: Tree) -> Step | Refused:
+    async def decide(live: Tree) -> LifecycleStep | LifecycleRefused:
         return deprecated(live, given.version, given.warning)
 
     return await version_step.run(called, decide)

@@ -24,7 +24,7 @@ from fairlead.contracts.apiversions.decide.crd_versions import (
 )
 from fairlead.contracts.apiversions.decide.field_translation import translated
 from fairlead.contracts.apiversions.decide.pruned_leaves import schemas_of
-from fairlead.contracts.apiversions.decide.reference_fix import FixFailure, FixJournal, FixView, Phase, step_of
+from fairlead.contracts.apiversions.decide.reference_fix import FixFailure, FixJournal, FixPhase, FixView, step_of
 from fairlead.contracts.apiversions.decide.rule_sets import RulesRejected
 from fairlead.contracts.apiversions.decide.trees import Tree
 from fairlead.contracts.apiversions.dependents import search
@@ -33,8 +33,8 @@ from fairlead.engine.command import Invocation, Subcommand, Usage
 from fairlead.engine.decide.job import journaled
 from fairlead.engine.decide.managed_fields import Entry, Fields
 from fairlead.engine.job_run import CommandJob, JobStopped, run_job
-from fairlead.engine.object_files import Unreadable
-from fairlead.engine.progress import Tally
+from fairlead.engine.object_files import UnreadableFile
+from fairlead.engine.progress import RunProgress
 from kubeloop.records import MemoryRecords
 
 
@@ -73,7 +73,7 @@ async def _run(called: Invocation) -> int:
         kind = None if rules is None else kind_by(rules, definition)
     except (NoDefinition, NoSuchVersion) as error:
         return complain(str(error))
-    except (RulesRejected, Unreadable) as error:
+    except (RulesRejected, UnreadableFile) as error:
         raise Usage(str(error)) from None
     try:
         async with asyncio.timeout(given.timeout):
@@ -130,8 +130,8 @@ async def _fixed(
         return await run_job(job, terms)
 
 
-def _tally(journal: FixJournal, view: FixView) -> Tally:
-    return Tally(
+def _tally(journal: FixJournal, view: FixView) -> RunProgress:
+    return RunProgress(
         subject=view.crd, phase=journal.phase.value, done=journal.seen, failed=journal.failed, cursor=journal.cursor
     )
 
@@ -148,9 +148,9 @@ def _told(journal: FixJournal, definition: Tree, hub: str, called: Invocation) -
         message=journal.problem,
     )
     show(result, called.arguments.output, "\n".join(_text(result, dry_run=called.arguments.dry_run)))
-    if journal.phase is Phase.DONE:
+    if journal.phase is FixPhase.DONE:
         return codes.DONE
-    return codes.OBJECTS_FAILED if journal.phase is Phase.INCOMPLETE else codes.ERROR
+    return codes.OBJECTS_FAILED if journal.phase is FixPhase.INCOMPLETE else codes.ERROR
 
 
 def _text(result: Fixed, *, dry_run: bool) -> list[str]:

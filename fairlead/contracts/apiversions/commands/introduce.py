@@ -7,13 +7,13 @@ import argparse
 from fairlead.contracts.apiversions.commands import version_step
 from fairlead.contracts.apiversions.converters import converters_of, kind_by, rules_for
 from fairlead.contracts.apiversions.decide.crd_versions import name_of, versions_of
-from fairlead.contracts.apiversions.decide.lifecycle import Refused, Step, introduced
+from fairlead.contracts.apiversions.decide.lifecycle import LifecycleRefused, LifecycleStep, introduced
 from fairlead.contracts.apiversions.decide.preflight.definitions import compared
 from fairlead.contracts.apiversions.decide.rule_sets import RulesRejected
 from fairlead.contracts.apiversions.decide.trees import Tree
 from fairlead.contracts.apiversions.rule_files import definitions_in
 from fairlead.engine.command import Invocation, Subcommand
-from fairlead.engine.object_files import Unreadable
+from fairlead.engine.object_files import UnreadableFile
 
 
 def _add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -26,7 +26,7 @@ def _add_arguments(parser: argparse.ArgumentParser) -> None:
 async def _run(called: Invocation) -> int:
     given = called.arguments
 
-    async def decide(live: Tree) -> Step | Refused:
+    async def decide(live: Tree) -> LifecycleStep | LifecycleRefused:
         new = _text_of(given.file, name_of(live))
         rules = await rules_for(called.client, live, given.rules)
         would = _with_new(live, new)
@@ -45,7 +45,7 @@ async def _run(called: Invocation) -> int:
 def _text_of(file: str, crd: str) -> Tree:
     found = {name_of(each): each for each in definitions_in(file)}
     if crd not in found:
-        raise Unreadable(f"{file} does not define {crd}: it defines {', '.join(found)}")
+        raise UnreadableFile(f"{file} does not define {crd}: it defines {', '.join(found)}")
     return found[crd]
 
 

@@ -17,11 +17,11 @@ from fairlead.contracts.apiversions.decide.trees import Tree
 from fairlead.contracts.apiversions.decide.unconverted_writes import unconverted
 from fairlead.contracts.apiversions.kinds import CRD_OWNER, HOME
 from fairlead.engine.command import Invocation, Precondition, Subcommand
-from fairlead.engine.decide.storage_migration.journal import Failure, Phase, StorageJournal, StorageView
+from fairlead.engine.decide.storage_migration.journal import MigrationPhase, ObjectFailure, StorageJournal, StorageView
 from fairlead.engine.decide.storage_migration.names import JOURNAL_LABELS, journal_entry, migration_name
 from fairlead.engine.decide.storage_migration.steps import decide_of
 from fairlead.engine.job_run import CommandJob, JobStopped, run_job
-from fairlead.engine.progress import Tally
+from fairlead.engine.progress import RunProgress
 from fairlead.engine.run_lease import LostLease, exclusively, identity
 from kubeloop.client import Client
 from kubeloop.config_map_records import ConfigMapRecords
@@ -41,7 +41,7 @@ class Migrated(Struct, frozen=True, rename="camel", kw_only=True, omit_defaults=
     skipped: int = 0
     failed: int = 0
     repaired: int = 0
-    failures: tuple[Failure, ...] = ()
+    failures: tuple[ObjectFailure, ...] = ()
     truncated: bool = False
     message: str = ""
 
@@ -95,7 +95,7 @@ async def _one(called: Invocation, name: str) -> tuple[int, Migrated | None]:
         return complain(f"{name}: {error}; run the command again and it goes on where it was"), None
     except Precondition as error:  # of one CRD; the others are migrated
         return complain(str(error), codes.PRECONDITION), None
-    if journal.phase is Phase.CHECK:
+    if journal.phase is MigrationPhase.CHECK:
         about = "" if name in journal.problem else f"{name}: "
         return complain(f"{about}{journal.problem}", codes.PRECONDITION), None
     return _code(journal), _result(journal)
@@ -151,9 +151,9 @@ def _guarded(client: Client, election: Election) -> Client:
     return client.gated(election.gate)
 
 
-def tally(journal: StorageJournal) -> Tally:
+def tally(journal: StorageJournal) -> RunProgress:
     counts = journal.counts
-    return Tally(
+    return RunProgress(
         subject=journal.crd,
         phase=journal.phase.value,
         done=counts.done,
@@ -177,24 +177,26 @@ def _has_status(definition: Tree) -> bool:
 
 def _code(journal: StorageJournal) -> int:
     match journal.phase:
-        case Phase.CLEAN | Phase.REHEARSED:
+        case MigrationPhase.CLEAN | MigrationPhase.REHEARSED:
             return codes.DONE
-        case Phase.INCOMPLETE:
+        case MigrationPhase.INCOMPLETE:
             return codes.OBJECTS_FAILED
-        case Phase.CONFLICT:
+        case MigrationPhase.CONFLICT:
             return codes.CHANGED
     return codes.ERROR
 
 
 def _result(journal: StorageJournal) -> Migrated:
-    counts = journal.rewritten if journal.phase is not Phase.REWRITE else journal.counts
+    counts = journal.rewritten if journal.phase is not MigrationPhase.REWRITE else journal.counts
     return Migrated(
         crd=journal.crd,
         result=journal.phase.value,
         storage_version=journal.plan.resource.version if journal.plan is not None else "",
         rewritten=counts.done,
         skipped=counts.skipped,
-        failed=len(journal.failures) if journal.phase is Phase.INCOMPLETE and not counts.failed else counts.failed,
+        failed=len(journal.failures)
+        if journal.phase is MigrationPhase.INCOMPLETE and not counts.failed
+        else counts.failed,
         repaired=journal.repaired,
         failures=journal.failures,
         truncated=journal.truncated,

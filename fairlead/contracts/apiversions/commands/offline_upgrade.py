@@ -19,7 +19,12 @@ from fairlead.contracts.apiversions.commands.upgrade_texts import outcome_of, pl
 from fairlead.contracts.apiversions.decide.offline import rehearsing
 from fairlead.contracts.apiversions.decide.offline.backup_format import BadBackup
 from fairlead.contracts.apiversions.decide.offline.rehearsing import RehearsalJournal, RehearsalWorld
-from fairlead.contracts.apiversions.decide.offline.upgrade_journal import FINAL, End, Phase, UpgradeJournal
+from fairlead.contracts.apiversions.decide.offline.upgrade_journal import (
+    FINAL,
+    UpgradeEnd,
+    UpgradeJournal,
+    UpgradePhase,
+)
 from fairlead.contracts.apiversions.decide.trees import Tree
 from fairlead.contracts.apiversions.dependents import search
 from fairlead.contracts.apiversions.offline_upgrade import Upgrade, carried_on
@@ -39,7 +44,7 @@ from fairlead.core.amounts import counted
 from fairlead.engine.command import Invocation, Precondition, Subcommand, Usage
 from fairlead.engine.decide.storage_migration.names import JOURNAL_LABELS, migration_name
 from fairlead.engine.job_run import CommandJob, JobStopped, run_job
-from fairlead.engine.progress import Tally
+from fairlead.engine.progress import RunProgress
 from fairlead.engine.run_lease import LostLease, exclusively
 from kubeloop import clock
 from kubeloop.config_map_records import ConfigMapRecords
@@ -48,7 +53,7 @@ from kubeloop.objects.core import LEASES
 from kubeloop.objects.meta import Ref
 from kubeloop.records import MemoryRecords
 
-UNDER_WAY = frozenset(Phase) - FINAL - {Phase.BACKED_UP}
+UNDER_WAY = frozenset(UpgradePhase) - FINAL - {UpgradePhase.BACKED_UP}
 
 
 def _add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -217,7 +222,11 @@ class _Begun:
         complain(
             f"{journal.problem}; put it right and go on with --resume --backup {backup.place}, or undo with --rollback"
         )
-        return {End.FAILED: codes.OBJECTS_FAILED, End.LOST: codes.RESUMABLE, End.STUCK: codes.ERROR}[journal.end]
+        return {
+            UpgradeEnd.FAILED: codes.OBJECTS_FAILED,
+            UpgradeEnd.LOST: codes.RESUMABLE,
+            UpgradeEnd.STUCK: codes.ERROR,
+        }[journal.end]
 
     async def _rehearsed(self, plan: UpgradePlan) -> RehearsalJournal:
         """Every object converted here, before anything is written."""
@@ -237,7 +246,9 @@ class _Begun:
             journal=RehearsalJournal,
             decide=rehearsing.decide,
             world=world,
-            tally=lambda journal: Tally(subject=plan.crd, phase="Planned", done=journal.done, failed=journal.failed),
+            tally=lambda journal: RunProgress(
+                subject=plan.crd, phase="Planned", done=journal.done, failed=journal.failed
+            ),
             counts=lambda question, answer: False,
         )
         with terms_of(self._given, self._client, MemoryRecords()) as terms:

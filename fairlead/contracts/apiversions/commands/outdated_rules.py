@@ -9,7 +9,7 @@ from __future__ import annotations
 from msgspec import Struct
 
 from fairlead.contracts.apiversions import attach_map
-from fairlead.contracts.apiversions.decide.rule_sources import Source
+from fairlead.contracts.apiversions.decide.rule_sources import RuleSource
 from fairlead.contracts.apiversions.kinds import RULES_LABEL
 from fairlead.contracts.apiversions.source_files import RuleMap, in_maps
 from kubeloop.client import Client
@@ -20,7 +20,7 @@ from kubeloop.objects.core import CONFIGMAPS
 class Outdated(Struct, frozen=True):
     """A set in a ConfigMap that names the version."""
 
-    source: Source
+    source: RuleSource
     namespace: str
     is_ours: bool
     """Whether `attach` wrote it."""
@@ -58,7 +58,7 @@ async def put_right(client: Client, crd: str, version: str, *, dry_run: bool) ->
     return tuple(said)
 
 
-def _named(source: Source) -> tuple[str, ...]:
+def _named(source: RuleSource) -> tuple[str, ...]:
     spokes = source.tree.get("spokes")
     found = [each.get("version") for each in spokes if isinstance(each, dict)] if isinstance(spokes, list) else []
     return (str(source.tree.get("hub", "")), *map(str, found))

@@ -27,7 +27,7 @@ from fairlead.contracts.apiversions.rule_files import definitions_in, rules_in
 from fairlead.core.amounts import counted
 from fairlead.core.release import Release
 from fairlead.engine.command import Invocation, Subcommand, Usage
-from fairlead.engine.object_files import Unreadable
+from fairlead.engine.object_files import UnreadableFile
 from kubeloop.client import Client
 from kubeloop.errors import KubeError
 from kubeloop.http_transport import HttpTransport
@@ -68,7 +68,7 @@ async def _run(called: Invocation) -> int:
             findings = await _offline(given, [*coming.definitions])
         else:
             findings = await _online(called, coming)
-    except (Unreadable, RulesRejected) as error:
+    except (UnreadableFile, RulesRejected) as error:
         raise Usage(str(error)) from None
     except KubeError as error:
         if called.connected is not None:

@@ -11,7 +11,7 @@ import msgspec
 from fairlead.contracts.apiversions.commands import codes, options, version_step
 from fairlead.contracts.apiversions.commands.outdated_rules import outdated, put_right
 from fairlead.contracts.apiversions.decide.crd_versions import NoSuchVersion, resource_of, storage_version, version_of
-from fairlead.contracts.apiversions.decide.lifecycle import Refused, Step, removed
+from fairlead.contracts.apiversions.decide.lifecycle import LifecycleRefused, LifecycleStep, removed
 from fairlead.contracts.apiversions.decide.trees import Tree
 from fairlead.contracts.apiversions.decide.version_uses import carried
 from fairlead.contracts.apiversions.live_objects import objects
@@ -35,16 +35,16 @@ def _add_arguments(parser: argparse.ArgumentParser) -> None:
 async def _run(called: Invocation) -> int:
     given = called.arguments
 
-    async def decide(live: Tree) -> Step | Refused:
+    async def decide(live: Tree) -> LifecycleStep | LifecycleRefused:
         try:
             version_of(live, given.version)
         except NoSuchVersion:
             if not await outdated(called.client, given.crd, given.version):
                 raise
-            return Step(said=f"{given.crd}: {given.version} is removed already")
+            return LifecycleStep(said=f"{given.crd}: {given.version} is removed already")
         uses = await uses_of(called.client, live, named=given.dependents)
         step = removed(live, given.version, uses)
-        if isinstance(step, Step) and given.version in uses.carried:
+        if isinstance(step, LifecycleStep) and given.version in uses.carried:
             count = await _forget(called.client, live, given.version, dry_run=given.dry_run)
             said = "would be" if given.dry_run else "is"
             print(f"what {counted(count, 'object')} carried for {given.version} {said} taken off", file=sys.stderr)

@@ -18,7 +18,7 @@ from fairlead.contracts.apiversions.commands.said import complain, show
 from fairlead.contracts.apiversions.decide.offline import restoring
 from fairlead.contracts.apiversions.decide.offline.backup_format import BadBackup
 from fairlead.contracts.apiversions.decide.offline.object_parts import parts_of
-from fairlead.contracts.apiversions.decide.offline.restoring import RestoreJournal, RestoreWorld, Told
+from fairlead.contracts.apiversions.decide.offline.restoring import RestoredObject, RestoreJournal, RestoreWorld
 from fairlead.contracts.apiversions.decide.pruned_leaves import lost_of
 from fairlead.contracts.apiversions.decide.trees import Tree
 from fairlead.contracts.apiversions.routed_records import RoutedRecords
@@ -26,7 +26,7 @@ from fairlead.core.amounts import counted
 from fairlead.engine.command import Invocation, Precondition, Subcommand
 from fairlead.engine.driver.request_pace import RequestPace
 from fairlead.engine.job_run import CommandJob, RunTerms, run_job
-from fairlead.engine.progress import Reporter, Tally
+from fairlead.engine.progress import ProgressReporter, RunProgress
 from kubeloop.client import Client
 from kubeloop.records import MemoryRecords
 from kubeloop.schemas.structural import Node
@@ -104,18 +104,18 @@ def terms_of(client: Client, backup: Backup, given: argparse.Namespace) -> RunTe
         pace=RequestPace(given.qps, given.burst),
         at_once=given.concurrency,
         dry_run=given.dry_run,
-        reporter=Reporter(given.progress, sys.stderr),
+        reporter=ProgressReporter(given.progress, sys.stderr),
     )
 
 
 async def restore(world: RestoreWorld, backup: Backup, terms: RunTerms) -> RestoreJournal:
     """What has become of the objects."""
 
-    def tally(journal: RestoreJournal) -> Tally:
+    def tally(journal: RestoreJournal) -> RunProgress:
         skipped, failed = journal.skipped_count, journal.failed_count
         done = journal.same + journal.changed + journal.created
         total = len(world.paths)
-        return Tally(
+        return RunProgress(
             subject=backup.manifest.crd, phase="Restore", done=done, skipped=skipped, failed=failed, total=total
         )
 
@@ -172,7 +172,7 @@ def _text(journal: RestoreJournal, backup: Backup, *, dry_run: bool) -> str:
     return "\n".join(lines)
 
 
-def _named(word: str, some: tuple[Told, ...], count: int) -> list[str]:
+def _named(word: str, some: tuple[RestoredObject, ...], count: int) -> list[str]:
     lines = [f"{word}: {each.name}: {each.text}" for each in some]
     return [*lines, f"{word}: {count - len(some)} more"] if count > len(some) else lines
 

@@ -15,14 +15,14 @@ from fairlead.contracts.apiversions.commands.live_definition import NoDefinition
 from fairlead.contracts.apiversions.commands.options import add_output, add_page_size, whole
 from fairlead.contracts.apiversions.commands.rule_sources import add_sources, kind_with, one_definition, rules_of
 from fairlead.contracts.apiversions.commands.said import complain, show
-from fairlead.contracts.apiversions.decide.convert import KindConversion, Version
-from fairlead.contracts.apiversions.decide.round_trip import Failure, failures, pairs
+from fairlead.contracts.apiversions.decide.convert import KindConversion, KindVersion
+from fairlead.contracts.apiversions.decide.round_trip import RoundTripFailure, failures, pairs
 from fairlead.contracts.apiversions.decide.trees import Tree
 from fairlead.contracts.apiversions.junit import Case, junit
 from fairlead.contracts.apiversions.live_objects import objects
 from fairlead.contracts.apiversions.samples import sample
 from fairlead.engine.command import Invocation, Subcommand, Usage
-from fairlead.engine.object_files import Unreadable, objects_in
+from fairlead.engine.object_files import UnreadableFile, objects_in
 from kubeloop.objects.meta import Resource
 
 FUZZ = 200
@@ -40,7 +40,7 @@ class Report(Struct, frozen=True, kw_only=True, rename="camel"):
     """How many there were of each source: live, files, made up."""
     failed: int
     """Ways that an object did not survive."""
-    failures: tuple[Failure, ...]
+    failures: tuple[RoundTripFailure, ...]
 
 
 def _add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -71,7 +71,7 @@ async def _run(called: Invocation) -> int:
     if not kind.spokes:
         raise Usage(f"{definition['metadata']['name']} has one version to convert: there is no way to try")
     counted: Counter[str] = Counter()
-    told: dict[tuple[str, str], list[Failure]] = {}
+    told: dict[tuple[str, str], list[RoundTripFailure]] = {}
     failed = 0
     async for source, tree in _objects(called, definition, kind):
         counted[source] += 1
@@ -112,7 +112,7 @@ async def _objects(called: Invocation, definition: Tree, kind: KindConversion) -
 def _of_file(name: str, kind: KindConversion) -> list[Tree]:
     try:
         found = objects_in(name)
-    except Unreadable as error:
+    except UnreadableFile as error:
         raise Usage(str(error)) from None
     trees: list[Tree] = [each for each in found if isinstance(each, dict) and _is_of(each, kind)]
     if not trees:
@@ -137,7 +137,7 @@ async def _live(called: Invocation, definition: Tree, kind: KindConversion) -> A
 
 
 def _made_up(kind: KindConversion, count: int, seed: str) -> Iterator[Tree]:
-    versions: list[Version] = [kind.hub, *(each.version for each in kind.spokes.values())]
+    versions: list[KindVersion] = [kind.hub, *(each.version for each in kind.spokes.values())]
     for version in versions:
         chance = Random(f"{seed} {kind.group} {kind.kind} {version.name}")  # noqa: S311  (the same every time)
         for index in range(count):
@@ -173,7 +173,7 @@ def _text(report: Report) -> Iterator[str]:
     yield f"{report.crd}: {counts}, {ways} ways between {', '.join(report.versions)}, rules {report.rules}: {verdict}"
 
 
-def _told(failure: Failure) -> Iterator[str]:
+def _told(failure: RoundTripFailure) -> Iterator[str]:
     way = f"from {failure.first} to {failure.other} and back" if failure.other else f"in {failure.first}"
     yield f"{failure.what} {way}{f': {failure.problem}' if failure.problem else ''}"
     yield from (f"  {each}" for each in failure.differences)

@@ -15,7 +15,7 @@ from fairlead.contracts.apiversions.decide.trees import Tree
 from fairlead.contracts.apiversions.rule_files import code_of, definitions_in, rules_in
 from fairlead.engine.command import Invocation, Usage
 from fairlead.engine.decide.registration import DEFINITIONS
-from fairlead.engine.object_files import Unreadable
+from fairlead.engine.object_files import UnreadableFile
 
 
 def add_definition(parser: argparse.ArgumentParser) -> None:
@@ -36,7 +36,7 @@ async def definitions(called: Invocation, wanted: Callable[[str], bool]) -> dict
     if called.arguments.crd:
         try:
             found: list[Any] = definitions_in(called.arguments.crd)
-        except Unreadable as error:
+        except UnreadableFile as error:
             raise Usage(str(error)) from None
     else:
         listed = await called.client.list(DEFINITIONS, dict[str, Any], metadata_only=True)
@@ -65,7 +65,7 @@ async def rules_of(called: Invocation, definition: Tree) -> RuleSet | None:
     """The set of `--rules`, else the one in force in the cluster; None where there is none. Raises Usage."""
     try:
         return await rules_for(called.connected, definition, called.arguments.rules)
-    except (Unreadable, RulesRejected) as error:
+    except (UnreadableFile, RulesRejected) as error:
         raise Usage(str(error)) from None
 
 
@@ -75,7 +75,7 @@ def rule_sets(name: str) -> dict[str, RuleSet]:
         return {}
     try:
         found = rules_in(name)
-    except Unreadable as error:
+    except UnreadableFile as error:
         raise Usage(str(error)) from None
     except RulesRejected as error:
         raise Usage(f"{name}: {error}") from None

@@ -18,7 +18,7 @@ from fairlead.contracts.apiversions.decide.trees import Tree
 from fairlead.contracts.apiversions.junit import Case, junit
 from fairlead.contracts.apiversions.rule_files import code_of, rules_in
 from fairlead.engine.command import Invocation, Subcommand, Usage
-from fairlead.engine.object_files import Unreadable
+from fairlead.engine.object_files import UnreadableFile
 
 
 class Checked(Struct, frozen=True, kw_only=True):
@@ -42,7 +42,7 @@ async def _run(called: Invocation) -> int:
     given = called.arguments
     try:
         sets = rules_in(given.rules)
-    except Unreadable as error:
+    except UnreadableFile as error:
         raise Usage(str(error)) from None
     except RulesRejected as error:
         checked = [Checked(crd="", hub="", problems=error.problems)]

@@ -18,7 +18,7 @@ from fairlead.engine.command import Invocation, Subcommand, Usage
 ALWAYS, SOMETIMES, NEVER = "carried", "carried for some values", "not carried"
 
 
-class Difference(Struct, frozen=True):
+class RuleDifference(Struct, frozen=True):
     crd: str
     where: str
     """A way between versions, or the spoke."""
@@ -38,14 +38,14 @@ async def _run(called: Invocation) -> int:
     given = called.arguments
     before, after = rule_sets(given.before), rule_sets(given.after)
     found = await definitions(called, {*before, *after}.__contains__)
-    differences: list[Difference] = []
+    differences: list[RuleDifference] = []
     for name in dict.fromkeys([*before, *after]):
         if name not in found:
             raise Usage(f"{given.crd or 'the cluster'} does not define {name}")
         if name not in before or name not in after:
             has = "has no rules" if name not in before else "has rules"
             now = "has rules" if name not in before else "has no rules"
-            differences.append(Difference(name, "", "", has, now))
+            differences.append(RuleDifference(name, "", "", has, now))
             continue
         one, other = before[name], after[name]
         differences += _settings(one, other)
@@ -55,7 +55,7 @@ async def _run(called: Invocation) -> int:
     return codes.DONE
 
 
-def _carried(crd: str, before: list[Surveyed], after: list[Surveyed], *, is_hub_same: bool) -> Iterator[Difference]:
+def _carried(crd: str, before: list[Surveyed], after: list[Surveyed], *, is_hub_same: bool) -> Iterator[RuleDifference]:
     """Ways to another hub are others, and nothing to compare."""
     ways = {(each.source, each.target): _words(each) for each in before}
     others = {(each.source, each.target): _words(each) for each in after}
@@ -65,39 +65,39 @@ def _carried(crd: str, before: list[Surveyed], after: list[Surveyed], *, is_hub_
         if one is None or other is None:
             if is_hub_same:
                 words = ("converted", "not converted")
-                yield Difference(crd, where, "", *(words if other is None else reversed(words)))
+                yield RuleDifference(crd, where, "", *(words if other is None else reversed(words)))
             continue
         for place in sorted({*one, *other}):
             if (was := one.get(place, NEVER)) != (now := other.get(place, NEVER)):
-                yield Difference(crd, where, place, was, now)
+                yield RuleDifference(crd, where, place, was, now)
 
 
 def _words(way: Surveyed) -> dict[str, str]:
     return {each.place: ALWAYS if each.always else SOMETIMES for each in way.carried}
 
 
-def _settings(before: RuleSet, after: RuleSet) -> Iterator[Difference]:
+def _settings(before: RuleSet, after: RuleSet) -> Iterator[RuleDifference]:
     if before.hub != after.hub:
-        yield Difference(before.crd, "hub", "", before.hub, after.hub)
+        yield RuleDifference(before.crd, "hub", "", before.hub, after.hub)
     spokes = {each.version: each for each in before.spokes}
     for each in after.spokes:
         was = spokes.get(each.version, SpokeRules(each.version))
         if was.carry != each.carry:
-            yield Difference(before.crd, each.version, "carry", was.carry, each.carry)
+            yield RuleDifference(before.crd, each.version, "carry", was.carry, each.carry)
         for name in ("derived", "sticky"):
             one, other = {*getattr(was, name)}, {*getattr(each, name)}
             for place in sorted(one ^ other):
                 words = (name, f"not {name}")
-                yield Difference(before.crd, each.version, place, *(words if place in one else reversed(words)))
+                yield RuleDifference(before.crd, each.version, place, *(words if place in one else reversed(words)))
         if was.keys != each.keys:
-            yield Difference(before.crd, each.version, "keys", _listed(was), _listed(each))
+            yield RuleDifference(before.crd, each.version, "keys", _listed(was), _listed(each))
 
 
 def _listed(spoke: SpokeRules) -> str:
     return ", ".join(f"{place} by {' and '.join(names)}" for place, names in sorted(spoke.keys.items())) or "none"
 
 
-def _text(differences: list[Difference]) -> Iterator[str]:
+def _text(differences: list[RuleDifference]) -> Iterator[str]:
     if not differences:
         yield "both carry and derive the same"
     for each in differences:

@@ -17,7 +17,7 @@ from fairlead.contracts.apiversions.decide.schema_report import (
 from fairlead.contracts.apiversions.decide.trees import Tree
 from fairlead.contracts.apiversions.rule_files import definitions_in
 from fairlead.engine.command import Invocation, Subcommand, Usage
-from fairlead.engine.object_files import Unreadable
+from fairlead.engine.object_files import UnreadableFile
 
 
 def _add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -47,7 +47,7 @@ async def _run(called: Invocation) -> int:
 def _definitions(name: str) -> dict[str, Tree]:
     try:
         return {each["metadata"]["name"]: each for each in definitions_in(name)}
-    except Unreadable as error:
+    except UnreadableFile as error:
         raise Usage(str(error)) from None
 
 

@@ -16,7 +16,7 @@ from fairlead.contracts.apiversions.decide.crd_versions import (
     target_of,
     version_of,
 )
-from fairlead.contracts.apiversions.decide.lifecycle import Refused, Step, served, served_united
+from fairlead.contracts.apiversions.decide.lifecycle import LifecycleRefused, LifecycleStep, served, served_united
 from fairlead.contracts.apiversions.decide.preflight.findings import Finding
 from fairlead.contracts.apiversions.decide.preflight.objects import ConversionTally
 from fairlead.contracts.apiversions.decide.trees import Tree
@@ -37,7 +37,7 @@ def _add_arguments(parser: argparse.ArgumentParser) -> None:
 async def _run(called: Invocation) -> int:
     given = called.arguments
 
-    async def decide(live: Tree) -> Step | Refused:
+    async def decide(live: Tree) -> LifecycleStep | LifecycleRefused:
         if given.union:
             return served_united(live, given.version)
         if version_of(live, given.version).get("served") or strategy_of(live) == "None":

@@ -7,7 +7,7 @@ import argparse
 from fairlead.contracts.apiversions.commands import version_step
 from fairlead.contracts.apiversions.converters import converters_of, rules_for
 from fairlead.contracts.apiversions.decide.crd_versions import name_of
-from fairlead.contracts.apiversions.decide.lifecycle import Refused, Step, stored
+from fairlead.contracts.apiversions.decide.lifecycle import LifecycleRefused, LifecycleStep, stored
 from fairlead.contracts.apiversions.decide.trees import Tree
 from fairlead.engine.command import Invocation, Subcommand
 from fairlead.engine.releases import release_without
@@ -21,7 +21,7 @@ def _add_arguments(parser: argparse.ArgumentParser) -> None:
 async def _run(called: Invocation) -> int:
     given = called.arguments
 
-    async def decide(live: Tree) -> Step | Refused:
+    async def decide(live: Tree) -> LifecycleStep | LifecycleRefused:
         rules = await rules_for(called.client, live, given.rules)
         converters = await converters_of(called.client, live, rules)
         return stored(live, given.version, converters, release_without(name_of(live), given.version), yes=given.yes)

@@ -8,7 +8,7 @@ from fairlead.contracts.apiversions.api_server_metrics import api_servers, metri
 from fairlead.contracts.apiversions.commands import options, version_step
 from fairlead.contracts.apiversions.converters import rules_for
 from fairlead.contracts.apiversions.decide.crd_versions import version_of
-from fairlead.contracts.apiversions.decide.lifecycle import Refused, Requests, Step, unserved
+from fairlead.contracts.apiversions.decide.lifecycle import LifecycleRefused, LifecycleStep, Requests, unserved
 from fairlead.contracts.apiversions.decide.request_history import requests_of
 from fairlead.contracts.apiversions.decide.trees import Tree
 from fairlead.contracts.apiversions.decide.version_uses import Uses
@@ -26,7 +26,7 @@ def _add_arguments(parser: argparse.ArgumentParser) -> None:
 async def _run(called: Invocation) -> int:
     given = called.arguments
 
-    async def decide(live: Tree) -> Step | Refused:
+    async def decide(live: Tree) -> LifecycleStep | LifecycleRefused:
         found = version_of(live, given.version)
         if not found.get("served") or found.get("storage"):
             return unserved(live, given.version, Uses(), Requests(), yes=given.yes)

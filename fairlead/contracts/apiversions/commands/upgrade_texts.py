@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 from fairlead.contracts.apiversions.decide.offline.rehearsing import RehearsalJournal
-from fairlead.contracts.apiversions.decide.offline.upgrade_journal import Phase, UpgradeJournal
+from fairlead.contracts.apiversions.decide.offline.upgrade_journal import UpgradeJournal, UpgradePhase
 from fairlead.contracts.apiversions.upgrade_plans import UpgradePlan
 from fairlead.core.amounts import counted
 
@@ -57,9 +57,9 @@ def outcome_of(journal: UpgradeJournal, place: Path) -> tuple[dict[str, object],
     }
     lines = [f"{each.object}: {each.cause}" for each in journal.failures]
     match journal.phase:
-        case Phase.DONE:
+        case UpgradePhase.DONE:
             lines.append(f"{journal.crd}: done; objects are in {journal.new}, and the backup is in {place}")
-        case Phase.ROLLED_BACK:
+        case UpgradePhase.ROLLED_BACK:
             lines.append(f"{journal.crd}: undone; objects are in {journal.old} as they were")
         case phase:
             lines.append(f"{journal.crd}: stopped at {phase.value}")

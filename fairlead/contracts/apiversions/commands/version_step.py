@@ -15,12 +15,12 @@ from fairlead.contracts.apiversions.commands import codes, options
 from fairlead.contracts.apiversions.commands.live_definition import NoDefinition, definition_of
 from fairlead.contracts.apiversions.commands.said import complain, show
 from fairlead.contracts.apiversions.decide.crd_versions import NoSuchVersion, name_of, served_versions
-from fairlead.contracts.apiversions.decide.lifecycle import Refused, Step, owned_elsewhere
+from fairlead.contracts.apiversions.decide.lifecycle import LifecycleRefused, LifecycleStep, owned_elsewhere
 from fairlead.contracts.apiversions.decide.rule_sets import RulesRejected
 from fairlead.contracts.apiversions.decide.trees import Tree
 from fairlead.engine.command import Invocation, Usage
 from fairlead.engine.decide.registration import DEFINITIONS
-from fairlead.engine.object_files import Unreadable
+from fairlead.engine.object_files import UnreadableFile
 from kubeloop import clock
 from kubeloop.client import Client
 from kubeloop.discovery import served_names
@@ -49,7 +49,7 @@ def add_rules(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--rules", metavar="FILE", default="", help=about)
 
 
-async def run(called: Invocation, decide: Callable[[Tree], Awaitable[Step | Refused]]) -> int:
+async def run(called: Invocation, decide: Callable[[Tree], Awaitable[LifecycleStep | LifecycleRefused]]) -> int:
     """The exit code of one step that `decide` answers with for the live definition."""
     given = called.arguments
     if called.namespaces:
@@ -61,7 +61,9 @@ async def run(called: Invocation, decide: Callable[[Tree], Awaitable[Step | Refu
     return complain(f"{given.crd} changes faster than it can be read: nothing was written, run it again", codes.CHANGED)
 
 
-async def _tried(called: Invocation, decide: Callable[[Tree], Awaitable[Step | Refused]]) -> int | None:
+async def _tried(
+    called: Invocation, decide: Callable[[Tree], Awaitable[LifecycleStep | LifecycleRefused]]
+) -> int | None:
     """None where somebody else wrote the CRD meanwhile: nothing is written, and all is decided anew."""
     given = called.arguments
     try:
@@ -69,9 +71,9 @@ async def _tried(called: Invocation, decide: Callable[[Tree], Awaitable[Step | R
         step = owned_elsewhere(live) or await decide(live)
     except (NoDefinition, NoSuchVersion) as error:
         return complain(str(error))
-    except (RulesRejected, Unreadable) as error:
+    except (RulesRejected, UnreadableFile) as error:
         raise Usage(str(error)) from None
-    if isinstance(step, Refused):
+    if isinstance(step, LifecycleRefused):
         _show(called, live, changed=False, reasons=step.reasons, text="")
         for each in step.reasons:
             complain(each)
@@ -79,7 +81,7 @@ async def _tried(called: Invocation, decide: Callable[[Tree], Awaitable[Step | R
     return await _take(called, live, step)
 
 
-async def _take(called: Invocation, live: Tree, step: Step) -> int | None:
+async def _take(called: Invocation, live: Tree, step: LifecycleStep) -> int | None:
     given = called.arguments
     if step.patch:
         request = patch(

@@ -13,7 +13,7 @@ from msgspec import Struct, structs
 
 from fairlead.contracts.apiversions.decide.convert import KindConversion
 from fairlead.contracts.apiversions.decide.detaching import blockers
-from fairlead.contracts.apiversions.decide.payload_look import Look, LookFailed, looked, told
+from fairlead.contracts.apiversions.decide.payload_look import LookFailed, PayloadLook, looked, told
 from fairlead.contracts.apiversions.decide.trees import Tree
 from fairlead.core.act import AnyWrite, Apply, Does, EventNote, Patch
 from fairlead.core.amounts import counted
@@ -23,10 +23,10 @@ from fairlead.core.reason import Reason
 from fairlead.engine.decide import conversion_probe
 from fairlead.engine.decide.conversion_probe import Probed, ProbeResult
 from fairlead.engine.decide.definition_rounds import MOST_CONFLICTS, Repairs
-from fairlead.engine.decide.definition_writes import DefinitionWish, Step, conversion_patch, next_step
-from fairlead.engine.decide.owned_definitions import Owner, is_foreign, is_ours, obstacle, wrote_conversion
+from fairlead.engine.decide.definition_writes import DefinitionStep, DefinitionWish, conversion_patch, next_step
+from fairlead.engine.decide.owned_definitions import DefinitionOwner, is_foreign, is_ours, obstacle, wrote_conversion
 from fairlead.engine.decide.owned_rounds import LOST, foreign_note
-from fairlead.engine.decide.registration import DEFINITIONS, NOT_CONVERTED, Webhook
+from fairlead.engine.decide.registration import DEFINITIONS, NOT_CONVERTED, ConversionWebhook
 from fairlead.engine.decide.replicas import ReplicaQuestion
 from kubeloop.objects.meta import Ref
 
@@ -54,10 +54,10 @@ class AttachSet(Struct, frozen=True, kw_only=True):
 class AttachSnapshot(Struct, frozen=True, kw_only=True):
     name: str
     rules: AttachSet
-    webhook: Webhook
+    webhook: ConversionWebhook
     bundle: bytes
     enough: frozenset[bytes]
-    owner: Owner
+    owner: DefinitionOwner
     replicas: ReplicaQuestion
     repairs: Repairs = Repairs()
     was_ours: bool = False
@@ -172,9 +172,9 @@ def _looked(seen: AttachSnapshot, cached: Tree, now: datetime) -> Decision | Nee
     match looked(cached, seen.rules.kind, seen.answers, now):
         case Need() as need:
             return need
-        case Look() as look if not look.foreign:
+        case PayloadLook() as look if not look.foreign:
             return None
-        case Look() as look:
+        case PayloadLook() as look:
             text = f"{told(look)}; see to them, or have them converted as they are: `fairlead api attach --yes`"
             note = EventNote(seen.about, warning=True, reason="AttachBlocked", text=text)
             return _held("wait_for_person", Reason.PAYLOADS_FOREIGN, text, note, now + timedelta(minutes=1))
@@ -204,7 +204,7 @@ def _written(seen: AttachSnapshot, *, is_repair: bool) -> Decision | Need | None
     return None if step is None else Decision("apply", Move(Reason.REGISTERING, (_told(seen, step, is_repair),)))
 
 
-def _told(seen: AttachSnapshot, step: Step, is_repair: bool) -> AnyWrite:
+def _told(seen: AttachSnapshot, step: DefinitionStep, is_repair: bool) -> AnyWrite:
     about = Ref(DEFINITIONS, "", seen.name)
     if is_repair:
         note = EventNote(about, warning=True, reason="ConversionLost", text=LOST)

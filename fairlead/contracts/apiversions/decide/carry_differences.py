@@ -5,19 +5,19 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any
 
-from fairlead.contracts.apiversions.decide.carry_entries import Entry, Path, in_order, key_tree
+from fairlead.contracts.apiversions.decide.carry_entries import CarryEntry, Path, in_order, key_tree
 from fairlead.contracts.apiversions.decide.shapes import Key, Shape, keyed
 from fairlead.contracts.apiversions.decide.trees import Absent, Tree, same
 
 
-def differences(version: str, body: Tree, back: Tree, shape: Shape) -> list[Entry]:
+def differences(version: str, body: Tree, back: Tree, shape: Shape) -> list[CarryEntry]:
     """What to keep of the body, which is of this version, so that it comes back whole."""
-    found: list[Entry] = []
+    found: list[CarryEntry] = []
     _between(version, body, back, shape, (), 0, found)
     return found
 
 
-def _between(version: str, body: Any, back: Any, shape: Shape, path: Path, held: int, found: list[Entry]) -> None:
+def _between(version: str, body: Any, back: Any, shape: Shape, path: Path, held: int, found: list[CarryEntry]) -> None:
     """`held` segments of the path lead to the innermost item or value of a map: what users make and remove.
 
     A field beside it may go without anybody's wish: server-side apply has objects converted that lack what nobody owns,
@@ -35,7 +35,7 @@ def _between(version: str, body: Any, back: Any, shape: Shape, path: Path, held:
                 _between(version, value, other, shape.child(name), (*path, name), inner, found)
         if len(back) != len(body) or back.keys() != body.keys():
             found += [
-                Entry(version, (*path, name), Absent, value, len(path) + 1)
+                CarryEntry(version, (*path, name), Absent, value, len(path) + 1)
                 for name, value in back.items()
                 if name not in body
             ]
@@ -44,11 +44,17 @@ def _between(version: str, body: Any, back: Any, shape: Shape, path: Path, held:
     if items is not None and others is not None:
         _between_lists(version, items, others, shape, path, held, found)
     elif not same(body, back):
-        found.append(Entry(version, path, body, back, len(path)))
+        found.append(CarryEntry(version, path, body, back, len(path)))
 
 
 def _between_lists(
-    version: str, items: dict[Key, Any], others: dict[Key, Any], shape: Shape, path: Path, held: int, found: list[Entry]
+    version: str,
+    items: dict[Key, Any],
+    others: dict[Key, Any],
+    shape: Shape,
+    path: Path,
+    held: int,
+    found: list[CarryEntry],
 ) -> None:
     for key, item in items.items():
         if key in others:
@@ -57,19 +63,21 @@ def _between_lists(
             found += _lost(version, item, shape.item, (*path, key), held)
     for key, other in others.items():
         if key not in items:
-            found.append(Entry(version, (*path, key), Absent, other, len(path) + 1))
+            found.append(CarryEntry(version, (*path, key), Absent, other, len(path) + 1))
     if [*items] != _order_without(version, items, others, path):
         wanted, guard = [key_tree(key) for key in items], [key_tree(key) for key in others]
-        found.append(Entry(version, path, wanted, guard, len(path), is_order=True))
+        found.append(CarryEntry(version, path, wanted, guard, len(path), is_order=True))
 
 
 def _order_without(version: str, items: dict[Key, Any], others: dict[Key, Any], path: Path) -> list[Key]:
     """In which order the items come back if nothing is said of it."""
-    lost = sorted((key for key in items if key not in others), key=lambda key: in_order(Entry(version, (*path, key))))
+    lost = sorted(
+        (key for key in items if key not in others), key=lambda key: in_order(CarryEntry(version, (*path, key)))
+    )
     return [key for key in others if key in items] + lost
 
 
-def _lost(version: str, value: Any, shape: Shape, path: Path, ancestor: int) -> Iterator[Entry]:
+def _lost(version: str, value: Any, shape: Shape, path: Path, ancestor: int) -> Iterator[CarryEntry]:
     """All leaves of what does not come back at all."""
     if isinstance(value, dict) and value:
         for name, each in value.items():
@@ -80,6 +88,6 @@ def _lost(version: str, value: Any, shape: Shape, path: Path, ancestor: int) -> 
         for key, item in items.items():
             yield from _lost(version, item, shape.item, (*path, key), ancestor)
         if [*items] != _order_without(version, items, {}, path):
-            yield Entry(version, path, [key_tree(key) for key in items], [], ancestor, is_order=True)
+            yield CarryEntry(version, path, [key_tree(key) for key in items], [], ancestor, is_order=True)
         return
-    yield Entry(version, path, value, Absent, ancestor)
+    yield CarryEntry(version, path, value, Absent, ancestor)

@@ -33,7 +33,7 @@ Segment: TypeAlias = str | Key
 Path: TypeAlias = tuple[Segment, ...]
 
 
-class Entry(Struct, frozen=True):
+class CarryEntry(Struct, frozen=True):
     version: str
     """The one that the leaf is of."""
     path: Path
@@ -73,7 +73,7 @@ def _is_plain(path: Path) -> bool:
     return all(type(segment) is str for segment in path)
 
 
-def written(entry: Entry) -> str:
+def written(entry: CarryEntry) -> str:
     """The value of its annotation."""
     tree: dict[str, Any] = {"v": entry.version, "p": _path_tree(entry.path), "a": entry.ancestor}
     if entry.wanted is not Absent:
@@ -92,7 +92,7 @@ class TooMuchCarried(Exception):
     """Compressed values come to more than any object has: people may write them as well."""
 
 
-def read(annotations: Mapping[str, Any]) -> dict[str, Entry]:
+def read(annotations: Mapping[str, Any]) -> dict[str, CarryEntry]:
     """By annotation; what is none of ours, or was changed by somebody, counts for nothing. Raises TooMuchCarried."""
     found, room = {}, MOST_UNPACKED
     for name, value in annotations.items():
@@ -109,7 +109,7 @@ def read(annotations: Mapping[str, Any]) -> dict[str, Entry]:
     return found
 
 
-def readable(annotations: Mapping[str, Any]) -> dict[str, Entry]:
+def readable(annotations: Mapping[str, Any]) -> dict[str, CarryEntry]:
     """The same for reports: of an object that carries too much nothing can be said."""
     try:
         return read(annotations)
@@ -130,7 +130,7 @@ def _unpacked(value: str, room: int) -> tuple[bytes, int]:
     return data, len(data)
 
 
-def _entry(tree: Mapping[str, Any]) -> Entry:
+def _entry(tree: Mapping[str, Any]) -> CarryEntry:
     version, path, ancestor = tree["v"], tree["p"], tree.get("a", 0)
     is_order = tree.get("o", False)
     if (
@@ -145,7 +145,7 @@ def _entry(tree: Mapping[str, Any]) -> Entry:
         raise ValueError("no path")
     if not isinstance(segments[0], str) or segments[0] in RESERVED:
         raise ValueError("outside of the body")  # the API server would refuse the object, and every list with it
-    return Entry(version, segments, tree.get("w", Absent), tree.get("g", Absent), ancestor, is_order)
+    return CarryEntry(version, segments, tree.get("w", Absent), tree.get("g", Absent), ancestor, is_order)
 
 
 def _segment(tree: Any) -> Segment:
@@ -168,6 +168,6 @@ def _path_json(path: Path) -> bytes:
     return msgspec.json.encode(_path_tree(path), order="sorted")
 
 
-def in_order(entry: Entry) -> tuple[bool, int, bytes]:
+def in_order(entry: CarryEntry) -> tuple[bool, int, bytes]:
     """The order in which entries are laid over a body: what is nearer to its root first, orders of lists last."""
     return entry.is_order, len(entry.path), _path_json(entry.path)

@@ -6,13 +6,13 @@ from collections.abc import Iterable
 from itertools import pairwise
 from typing import Any
 
-from fairlead.contracts.apiversions.decide.carry_entries import Entry, Path, in_order
+from fairlead.contracts.apiversions.decide.carry_entries import CarryEntry, Path, in_order
 from fairlead.contracts.apiversions.decide.pointers import STAR, Pointer
 from fairlead.contracts.apiversions.decide.shapes import Key, Shape
 from fairlead.contracts.apiversions.decide.trees import Absent, Tree, copied, same
 
 
-def laid(body: Tree, entries: Iterable[Entry], shape: Shape, sticky: Iterable[Pointer] = ()) -> int:
+def laid(body: Tree, entries: Iterable[CarryEntry], shape: Shape, sticky: Iterable[Pointer] = ()) -> int:
     """Changes the body, which is of this shape, in place, and copies what is inside of it and changes; answers how many
     entries were stale and count for nothing."""
     ordered, fixed = sorted(entries, key=in_order), tuple(sticky)
@@ -37,7 +37,7 @@ def _own(tree: Any, path: Path) -> None:
         tree = tree[key]
 
 
-def _lay(body: Tree, entry: Entry, shape: Shape, before: dict[Path, Any], sticky: tuple[Pointer, ...]) -> bool:
+def _lay(body: Tree, entry: CarryEntry, shape: Shape, before: dict[Path, Any], sticky: tuple[Pointer, ...]) -> bool:
     if at(body, entry.path[: entry.ancestor]) is Absent:
         return False
     if entry.is_order:
@@ -133,7 +133,7 @@ def _removed(tree: Any, path: Path) -> bool:
     return True
 
 
-def _order(body: Tree, entry: Entry) -> list[Any]:
+def _order(body: Tree, entry: CarryEntry) -> list[Any]:
     """The keys of the items as they stand, of the fields that the entry names."""
     found = at(body, entry.path)
     named = (
@@ -147,7 +147,7 @@ def _order(body: Tree, entry: Entry) -> list[Any]:
     return [{name: each[name] for name in fields if name in each} for each in found if isinstance(each, dict)]
 
 
-def _reorder(body: Tree, entry: Entry) -> bool:
+def _reorder(body: Tree, entry: CarryEntry) -> bool:
     found = at(body, entry.path)
     if not isinstance(found, list) or not isinstance(entry.wanted, list):
         return False

@@ -7,20 +7,20 @@ from datetime import datetime, timedelta
 
 from msgspec import Struct
 
-from fairlead.engine.decide.bundles import Certificate, Target
-from fairlead.engine.decide.rotation_snapshot import Phase, Stored
+from fairlead.engine.decide.bundles import BundleTarget, Certificate
+from fairlead.engine.decide.rotation_snapshot import RotationPhase, StoredSecret
 
 SOON = timedelta(days=30)
 
 
-class Ending(Struct, frozen=True, rename="camel"):
+class CertificateValidity(Struct, frozen=True, rename="camel"):
     """A certificate, as people are told of it."""
 
     not_before: datetime
     not_after: datetime
 
     @classmethod
-    def of(cls, certificate: Certificate | None) -> Ending | None:
+    def of(cls, certificate: Certificate | None) -> CertificateValidity | None:
         return None if certificate is None else cls(certificate.not_before, certificate.not_after)
 
 
@@ -43,14 +43,14 @@ class CertificateReport(Struct, frozen=True, rename="camel"):
     phase: str
     since: datetime | None
     names: tuple[str, ...]
-    certificate: Ending | None
-    authority: Ending | None
+    certificate: CertificateValidity | None
+    authority: CertificateValidity | None
     trusted_by: tuple[TrustReport, ...]
     problems: tuple[str, ...]
 
 
 def report(
-    secret: str, stored: Stored, names: tuple[str, ...], targets: Sequence[Target], now: datetime
+    secret: str, stored: StoredSecret, names: tuple[str, ...], targets: Sequence[BundleTarget], now: datetime
 ) -> CertificateReport:
     """`names` are those of the certificate; `targets` name a Service in the operator's namespace."""
     current = stored.now
@@ -62,14 +62,14 @@ def report(
         phase=stored.phase.value,
         since=stored.since,
         names=names,
-        certificate=Ending.of(current.leaf),
-        authority=Ending.of(current.authority),
+        certificate=CertificateValidity.of(current.leaf),
+        authority=CertificateValidity.of(current.authority),
         trusted_by=trusted,
         problems=tuple(_problems(secret, stored, trusted, now)),
     )
 
 
-def _trust(target: Target, authority: Certificate | None) -> TrustReport:
+def _trust(target: BundleTarget, authority: Certificate | None) -> TrustReport:
     held = {one.pem: one for place in target.places for one in place.held}
     return TrustReport(
         kind=target.ref.resource.kind,
@@ -81,7 +81,7 @@ def _trust(target: Target, authority: Certificate | None) -> TrustReport:
     )
 
 
-def _problems(secret: str, stored: Stored, trusted: Sequence[TrustReport], now: datetime) -> list[str]:
+def _problems(secret: str, stored: StoredSecret, trusted: Sequence[TrustReport], now: datetime) -> list[str]:
     found = []
     if stored.now.problem:
         found.append(f"Secret {secret} {stored.now.problem}")
@@ -92,6 +92,6 @@ def _problems(secret: str, stored: Stored, trusted: Sequence[TrustReport], now: 
         if each.authorities and not each.trusts and stored.now.authority is not None:
             who = f"{each.keeper} keeps its bundle" if each.keeper else "the leader writes it; see that one runs"
             found.append(f"{each.kind} {each.name} does not trust the authority in the Secret: {who}")
-    if stored.phase is Phase.REQUESTED:
+    if stored.phase is RotationPhase.REQUESTED:
         found.append("a rotation was asked for, and no leader has begun it yet")
     return found

@@ -15,7 +15,7 @@ from msgspec import Struct
 
 from fairlead.contracts.apiversions.decide import pointers
 from fairlead.contracts.apiversions.decide.carry_differences import differences
-from fairlead.contracts.apiversions.decide.carry_entries import MOST_UNPACKED, Entry, TooMuchCarried, read, written
+from fairlead.contracts.apiversions.decide.carry_entries import MOST_UNPACKED, CarryEntry, TooMuchCarried, read, written
 from fairlead.contracts.apiversions.decide.carry_laying import laid
 from fairlead.contracts.apiversions.decide.completeness import is_complete
 from fairlead.contracts.apiversions.decide.pointers import RESERVED, Pointer
@@ -36,11 +36,11 @@ TOO_LARGE = "that an object may carry"
 """How a refusal ends that is about the size of what is carried."""
 
 
-class Refused(Exception):
+class ConversionRefused(Exception):
     """The object cannot be converted; the text says why and holds no field value."""
 
 
-class Version(Struct, frozen=True, eq=False, dict=True):
+class KindVersion(Struct, frozen=True, eq=False, dict=True):
     name: str
     schema: Node
     shape: Shape
@@ -52,7 +52,7 @@ class Version(Struct, frozen=True, eq=False, dict=True):
 
 
 class Spoke(Struct, frozen=True, eq=False, kw_only=True):
-    version: Version
+    version: KindVersion
     to_hub: Way
     from_hub: Way
     derived: tuple[Pointer, ...] = ()
@@ -67,7 +67,7 @@ class KindConversion(Struct, frozen=True, eq=False, dict=True):
 
     group: str
     kind: str
-    hub: Version
+    hub: KindVersion
     spokes: Mapping[str, Spoke]
 
     @property
@@ -83,8 +83,8 @@ class KindConversion(Struct, frozen=True, eq=False, dict=True):
 class Leg(Struct, frozen=True, eq=False, kw_only=True, dict=True):
     """From one version to its neighbour, and what the way back would be."""
 
-    source: Version
-    target: Version
+    source: KindVersion
+    target: KindVersion
     there: Way
     back: Way
     derived: tuple[Pointer, ...]
@@ -97,15 +97,15 @@ class Leg(Struct, frozen=True, eq=False, kw_only=True, dict=True):
         return second_pruner(self.source.schema, self.target.schema)
 
 
-class Converted(Struct, frozen=True):
+class ConvertedObject(Struct, frozen=True):
     tree: Tree
     discarded: int = 0
     """Carried leaves that count for nothing any more, because somebody changed what they were derived from."""
     carried_bytes: int = 0
 
 
-def convert(tree: Tree, wanted: str, kind: KindConversion) -> Converted:
-    """The object in this version; raises Refused.
+def convert(tree: Tree, wanted: str, kind: KindConversion) -> ConvertedObject:
+    """The object in this version; raises ConversionRefused.
 
     What it is given stays as it is, and is part of the answer wherever nothing differs.
     """
@@ -126,7 +126,7 @@ def convert(tree: Tree, wanted: str, kind: KindConversion) -> Converted:
             del metadata["annotations"]
     carried = sum(len(key) + len(value) for key, value in annotations.items() if key.startswith(CARRY_PREFIX))
     head = {"apiVersion": f"{kind.group}/{wanted}", "kind": tree["kind"], "metadata": metadata}
-    return Converted({**head, **body}, discarded, carried)
+    return ConvertedObject({**head, **body}, discarded, carried)
 
 
 def _legs(name: str, wanted: str, kind: KindConversion) -> tuple[Leg, ...]:
@@ -193,12 +193,12 @@ def _gone(body: Tree, annotations: dict[str, str], leg: Leg) -> tuple[Tree, dict
     return made, annotations, stale
 
 
-def _carried(annotations: Mapping[str, str], version: str) -> dict[str, Entry]:
+def _carried(annotations: Mapping[str, str], version: str) -> dict[str, CarryEntry]:
     """Those of this version; what cannot be read stays where it is."""
     try:
         found = read(annotations)
     except TooMuchCarried:
-        raise Refused(f"its annotations carry more than the {MOST_UNPACKED} bytes {TOO_LARGE}") from None
+        raise ConversionRefused(f"its annotations carry more than the {MOST_UNPACKED} bytes {TOO_LARGE}") from None
     return {key: entry for key, entry in found.items() if entry.version == version}
 
 
@@ -216,7 +216,7 @@ def _check_size(annotations: Mapping[str, Any]) -> None:
     size = sum(len(str(key).encode()) + len(str(value).encode()) for key, value in annotations.items())
     if size > MOST_ANNOTATIONS:
         over = size - MOST_ANNOTATIONS
-        raise Refused(f"its annotations would be {over} bytes over the {MOST_ANNOTATIONS} bytes {TOO_LARGE}")
+        raise ConversionRefused(f"its annotations would be {over} bytes over the {MOST_ANNOTATIONS} bytes {TOO_LARGE}")
 
 
 def steps_way(steps: tuple[Callable[[Tree], None], ...], opened: Callable[[Tree], Tree]) -> Way:

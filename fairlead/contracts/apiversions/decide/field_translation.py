@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from fairlead.contracts.apiversions.decide.convert import KindConversion, Refused, convert
+from fairlead.contracts.apiversions.decide.convert import ConversionRefused, KindConversion, convert
 from fairlead.contracts.apiversions.decide.field_sets import FIELD, fields_of, part_of
 from fairlead.contracts.apiversions.decide.pointers import RESERVED
 from fairlead.contracts.apiversions.decide.trees import Absent, Tree
@@ -36,7 +36,7 @@ def translated(entry: Entry, tree: Tree, storage: str, schema: Node, kind: KindC
             return head
         bare = {"apiVersion": there["apiVersion"], "kind": there["kind"], "metadata": {}, **part}
         back = convert(bare, storage, kind).tree
-    except Refused:
+    except ConversionRefused:
         return known_fields(fields, schema)
     body = {key: value for key, value in back.items() if key not in RESERVED}
     return {**head, **fields_of(body, schema)}

@@ -32,7 +32,7 @@ SHOWN = 3
 """Objects that a sentence names."""
 
 
-class Step(Struct, frozen=True, kw_only=True):
+class LifecycleStep(Struct, frozen=True, kw_only=True):
     """What becomes of a definition."""
 
     patch: tuple[Tree, ...] = ()
@@ -41,7 +41,7 @@ class Step(Struct, frozen=True, kw_only=True):
     warnings: tuple[str, ...] = ()
 
 
-class Refused(Struct, frozen=True):
+class LifecycleRefused(Struct, frozen=True):
     """The step is not taken: each sentence says what is in the way, and what clears it."""
 
     reasons: tuple[str, ...]
@@ -66,16 +66,18 @@ class Requests(Struct, frozen=True):
     """Why nobody can say that nobody has; empty where that is known."""
 
 
-def introduced(live: Tree, new: Tree, converters: Converters, blocking: Sequence[str], *, yes: bool) -> Step | Refused:
+def introduced(
+    live: Tree, new: Tree, converters: Converters, blocking: Sequence[str], *, yes: bool
+) -> LifecycleStep | LifecycleRefused:
     """Versions of the new text that the live one lacks, neither served nor stored; the rest of it stays out."""
     known = versions_of(live)
     added = [each for each in new["spec"]["versions"] if each["name"] not in known]
     if not added:
-        return Step(said=f"{name_of(live)} has {_names([*versions_of(new)])} already: nothing to introduce")
+        return LifecycleStep(said=f"{name_of(live)} has {_names([*versions_of(new)])} already: nothing to introduce")
     names = [each["name"] for each in added]
     reasons = [*blocking, *_uncovered(live, names, converters, yes=yes)]
     if reasons:
-        return Refused(tuple(reasons))
+        return LifecycleRefused(tuple(reasons))
     patch = [
         {"op": "add", "path": "/spec/versions/-", "value": {**each, "served": False, "storage": False}}
         for each in added
@@ -86,7 +88,7 @@ def introduced(live: Tree, new: Tree, converters: Converters, blocking: Sequence
     would = {**live, "spec": {**live["spec"], "versions": [*live["spec"]["versions"], {**added[0], "served": True}]}}
     unconverted = strategy_of(live) == "None" and not is_union_safe(would)
     attaching = f"`fairlead api attach {crd} --rules FILE`, then " if unconverted else ""
-    return Step(
+    return LifecycleStep(
         patch=tuple(patch),
         said=f"{crd}: introduced {_names(names)}, not served yet;"
         f" next: {attaching}`fairlead api serve {crd} {names[0]}`",
@@ -96,11 +98,11 @@ def introduced(live: Tree, new: Tree, converters: Converters, blocking: Sequence
 
 def served(
     live: Tree, version: str, losses: Sequence[str], *, unchecked: str = "", yes: bool = False
-) -> Step | Refused:
+) -> LifecycleStep | LifecycleRefused:
     """`losses` are objects that do not survive; `unchecked` is why nobody could look."""
     crd = name_of(live)
     if version_of(live, version).get("served"):
-        return Step(said=f"{crd}: {version} is served already")
+        return LifecycleStep(said=f"{crd}: {version} is served already")
     reasons = [*losses]
     if strategy_of(live) == "None" and not is_union_safe(_with(live, version, served=True)):
         reasons.append(
@@ -110,21 +112,23 @@ def served(
     if unchecked and not yes:
         reasons.append(f"{unchecked}: give --rules FILE, or --yes where you know that it converts without loss")
     if reasons:
-        return Refused(tuple(reasons))
-    return Step(patch=_set(live, version, served=True), said=f"{crd}: {version} is served")
+        return LifecycleRefused(tuple(reasons))
+    return LifecycleStep(patch=_set(live, version, served=True), said=f"{crd}: {version} is served")
 
 
-def served_united(live: Tree, version: str) -> Step | Refused:
+def served_united(live: Tree, version: str) -> LifecycleStep | LifecycleRefused:
     """The version is served, and all versions that count take one another's shape from the same write on."""
     crd = name_of(live)
     version_of(live, version)
     if strategy_of(live) != "None":
-        return Refused((f"{crd} is converted by {target_of(live)}, so its versions need no union: leave --union out",))
+        return LifecycleRefused(
+            (f"{crd} is converted by {target_of(live)}, so its versions need no union: leave --union out",)
+        )
     wanted = _with(live, version, served=True)
     if is_union_safe(wanted):
         return served(live, version, ())
     union = with_unions(wanted)
-    return Step(
+    return LifecycleStep(
         patch=({"op": "replace", "path": "/spec/versions", "value": union.definition["spec"]["versions"]},),
         said=f"{crd}: {version} is served, and its versions take one another's fields",
         warnings=union.notes,
@@ -133,12 +137,12 @@ def served_united(live: Tree, version: str) -> Step | Refused:
 
 def stored(
     live: Tree, version: str, converters: Converters, unknown_to: str = "", *, yes: bool = False
-) -> Step | Refused:
+) -> LifecycleStep | LifecycleRefused:
     """`unknown_to` is a release of the operator that could not read what is stored then."""
     crd, before = name_of(live), storage_version(live)
     found = version_of(live, version)
     if found.get("storage"):
-        return Step(said=f"{crd}: {version} is the storage version already")
+        return LifecycleStep(said=f"{crd}: {version} is the storage version already")
     reasons = []
     if not found.get("served"):
         reasons.append(f"{version} is not served: run `fairlead api serve {crd} {version}` first")
@@ -148,26 +152,26 @@ def stored(
             f"without conversion {version} prunes fields that only other versions know: {_no_pruning(crd, version)}"
         )
     if reasons:
-        return Refused(tuple(reasons))
+        return LifecycleRefused(tuple(reasons))
     warnings = [f"release {unknown_to} does not know {version}: after a rollback to it nobody reads what is stored"]
-    return Step(
+    return LifecycleStep(
         patch=(*_set(live, before, storage=False), *_set(live, version, storage=True)),
         said=f"{crd}: {version} is the storage version in place of {before}; next: `fairlead api migrate {crd}`",
         warnings=tuple(warnings) if unknown_to else (),
     )
 
 
-def deprecated(live: Tree, version: str, warning: str | None) -> Step | Refused:
+def deprecated(live: Tree, version: str, warning: str | None) -> LifecycleStep | LifecycleRefused:
     """None leaves the words to the server, which names the newest version to use instead."""
     crd = name_of(live)
     found = version_of(live, version)
     if found.get("storage"):
         clear = f"run `fairlead api set-storage {crd} VERSION` with another one first"
-        return Refused((f"{version} is the storage version, which is never deprecated: {clear}",))
+        return LifecycleRefused((f"{version} is the storage version, which is never deprecated: {clear}",))
     if not found.get("served"):
-        return Refused((f"{version} is not served, so nobody would be warned",))
+        return LifecycleRefused((f"{version} is not served, so nobody would be warned",))
     if found.get("deprecated") and found.get("deprecationWarning") == warning:
-        return Step(said=f"{crd}: {version} is deprecated already")
+        return LifecycleStep(said=f"{crd}: {version} is deprecated already")
     patch = [*_set(live, version, deprecated=True)]
     at = f"/spec/versions/{[*versions_of(live)].index(version)}/deprecationWarning"
     if warning is not None:
@@ -176,7 +180,7 @@ def deprecated(live: Tree, version: str, warning: str | None) -> Step | Refused:
         patch.append({"op": "remove", "path": at})
     instead = next((each for each in served_versions(live) if each != version and not _is_deprecated(live, each)), "")
     advice = f"; who asks for it is told to use {instead}" if instead and warning is None else ""
-    return Step(patch=tuple(patch), said=f"{crd}: {version} is deprecated{advice}")
+    return LifecycleStep(patch=tuple(patch), said=f"{crd}: {version} is deprecated{advice}")
 
 
 def wrong_warning(text: str) -> str:
@@ -186,11 +190,13 @@ def wrong_warning(text: str) -> str:
     return "" if text.isprintable() else "a warning is one line of printable characters"
 
 
-def unserved(live: Tree, version: str, uses: Uses, requests: Requests, hub: str = "", *, yes: bool) -> Step | Refused:
+def unserved(
+    live: Tree, version: str, uses: Uses, requests: Requests, hub: str = "", *, yes: bool
+) -> LifecycleStep | LifecycleRefused:
     crd = name_of(live)
     found = version_of(live, version)
     if not found.get("served"):
-        return Step(said=f"{crd}: {version} is not served already")
+        return LifecycleStep(said=f"{crd}: {version} is not served already")
     reasons = []
     if found.get("storage"):
         reasons.append(
@@ -212,13 +218,13 @@ def unserved(live: Tree, version: str, uses: Uses, requests: Requests, hub: str 
             f"nobody can tell whether {version} is still asked for ({requests.doubt}): say --yes if it is not"
         )
     if reasons:
-        return Refused(tuple(reasons))
+        return LifecycleRefused(tuple(reasons))
     following = f"next: `fairlead api remove-version {crd} {version}`, in a later release"
     said = f"{crd}: {version} is no longer served; {following}"
-    return Step(patch=_set(live, version, served=False), said=said, warnings=_unlooked(uses))
+    return LifecycleStep(patch=_set(live, version, served=False), said=said, warnings=_unlooked(uses))
 
 
-def removed(live: Tree, version: str, uses: Uses) -> Step | Refused:
+def removed(live: Tree, version: str, uses: Uses) -> LifecycleStep | LifecycleRefused:
     """Carried leaves of the version go with it, before this is written."""
     crd = name_of(live)
     found = version_of(live, version)
@@ -233,22 +239,24 @@ def removed(live: Tree, version: str, uses: Uses) -> Step | Refused:
         reasons.append(f"objects may be stored in {version}: run `fairlead api migrate {crd}` first")
     reasons += _named(crd, version, uses)
     if reasons:
-        return Refused(tuple(reasons))
+        return LifecycleRefused(tuple(reasons))
     index = [*versions_of(live)].index(version)
     patch: tuple[Tree, ...] = (
         {"op": "test", "path": f"/spec/versions/{index}/name", "value": version},
         {"op": "remove", "path": f"/spec/versions/{index}"},
     )
-    return Step(patch=patch, said=f"{crd}: {version} is removed", warnings=_unlooked(uses))
+    return LifecycleStep(patch=patch, said=f"{crd}: {version} is removed", warnings=_unlooked(uses))
 
 
-def owned_elsewhere(live: Tree) -> Refused | None:
+def owned_elsewhere(live: Tree) -> LifecycleRefused | None:
     """A definition that goes is not written, nor one that somebody else keeps: it would be written back."""
     if live["metadata"].get("deletionTimestamp"):
-        return Refused((f"{name_of(live)} is being deleted: see what the finalizers of its objects wait for",))
+        return LifecycleRefused((f"{name_of(live)} is being deleted: see what the finalizers of its objects wait for",))
     if not is_of_olm(live):
         return None
-    return Refused((f"OLM owns {name_of(live)} and would write it back: change it in the bundle of its operator",))
+    return LifecycleRefused(
+        (f"OLM owns {name_of(live)} and would write it back: change it in the bundle of its operator",)
+    )
 
 
 def _unlooked(uses: Uses) -> tuple[str, ...]:

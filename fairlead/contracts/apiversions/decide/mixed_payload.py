@@ -20,7 +20,7 @@ from fairlead.contracts.apiversions.decide.shapes import Shape, keyed
 from fairlead.contracts.apiversions.decide.trees import Tree, same
 
 
-class Part(Struct, frozen=True):
+class PayloadPart(Struct, frozen=True):
     """What one version knows of a payload."""
 
     version: str
@@ -29,7 +29,7 @@ class Part(Struct, frozen=True):
     """The same as an object of the hub."""
 
 
-def joined(tree: Tree, kind: KindConversion, parts: Sequence[Part]) -> Tree | None:
+def joined(tree: Tree, kind: KindConversion, parts: Sequence[PayloadPart]) -> Tree | None:
     """The object made of the parts, the oldest first; None where nobody can tell what was meant."""
     first, *rest = parts
     made: Tree | None = first.tree
@@ -42,7 +42,9 @@ def joined(tree: Tree, kind: KindConversion, parts: Sequence[Part]) -> Tree | No
     return {**made, **({"status": tree["status"]} if "status" in tree else {})}
 
 
-def _laid(tree: Tree, kind: KindConversion, under: Tree, earlier: Sequence[Part], part: Part) -> Tree | None:
+def _laid(
+    tree: Tree, kind: KindConversion, under: Tree, earlier: Sequence[PayloadPart], part: PayloadPart
+) -> Tree | None:
     below, above = payload_of(under), payload_of(part.tree)
     shape = kind.hub.shape
     theirs, ours = dict(leaves(below, shape)), dict(leaves(above, shape))
@@ -74,7 +76,7 @@ def _excludes(path: Path, value: Any, other: Path) -> bool:
     return other[: len(path)] == path and not isinstance(value, dict)
 
 
-def _time(tree: Tree, kind: KindConversion, part: Part, path: Path) -> str:
+def _time(tree: Tree, kind: KindConversion, part: PayloadPart, path: Path) -> str:
     """When what the part says of this leaf of the hub was last written; empty where nobody knows."""
     if part.version == kind.hub.name:
         return written_at(tree, path)
@@ -83,7 +85,7 @@ def _time(tree: Tree, kind: KindConversion, part: Part, path: Path) -> str:
     return max(times, default="")
 
 
-def _sources(kind: KindConversion, part: Part, path: Path, shape: Shape) -> Iterator[Path]:
+def _sources(kind: KindConversion, part: PayloadPart, path: Path, shape: Shape) -> Iterator[Path]:
     """The leaves of the part that, alone, say something of this leaf of the hub."""
     for source, value in leaves(part.source, shape):
         made = as_hub({"kind": kind.kind, "metadata": {}, **_alone(source, value)}, kind, part.version)

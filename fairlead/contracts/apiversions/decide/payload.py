@@ -16,17 +16,17 @@ from msgspec import Struct
 
 from fairlead.contracts.apiversions.decide.carry_entries import Path
 from fairlead.contracts.apiversions.decide.claimed_versions import as_hub
-from fairlead.contracts.apiversions.decide.convert import KindConversion, Version
+from fairlead.contracts.apiversions.decide.convert import KindConversion, KindVersion
 from fairlead.contracts.apiversions.decide.field_evidence import Field, fields, known_part, payload_of
 from fairlead.contracts.apiversions.decide.field_owners import last_version
-from fairlead.contracts.apiversions.decide.mixed_payload import Part, joined
+from fairlead.contracts.apiversions.decide.mixed_payload import PayloadPart, joined
 from fairlead.contracts.apiversions.decide.pointers import RESERVED
 from fairlead.contracts.apiversions.decide.trees import Absent, Tree, same
 from fairlead.contracts.apiversions.kinds import PAYLOAD_HASH, PAYLOAD_VERSION
 from fairlead.core.api_versions import age
 
 
-class Verdict(Enum):
+class PayloadVerdict(Enum):
     HUB = "hub"
     OTHER = "other"
     """All of it is of one version that is not the hub."""
@@ -35,7 +35,7 @@ class Verdict(Enum):
 
 
 class Payload(Struct, frozen=True):
-    verdict: Verdict
+    verdict: PayloadVerdict
     evidence: int
     """The row of the table that told it."""
     versions: tuple[str, ...] = ()
@@ -72,11 +72,11 @@ def judged(tree: Tree, kind: KindConversion, converted_since: str = "") -> Paylo
         or _by_fields(tree, kind, found)
         or _by_manager(tree, kind, converted_since)
         or _by_conversion(tree, kind)
-        or Payload(Verdict.AMBIGUOUS, 6)
+        or Payload(PayloadVerdict.AMBIGUOUS, 6)
     )
 
 
-def _versions(kind: KindConversion) -> Iterator[Version]:
+def _versions(kind: KindConversion) -> Iterator[KindVersion]:
     yield kind.hub
     yield from (each.version for each in kind.spokes.values())
 
@@ -99,7 +99,7 @@ def _by_fields(tree: Tree, kind: KindConversion, found: tuple[Field, ...]) -> Pa
     parts = [part for each in versions if (part := _part(tree, kind, each)) is not None]
     made = joined(tree, kind, parts) if len(parts) == len(versions) else None
     places = tuple(shown(each.path) for each in telling)[:MOST_PLACES]
-    return Payload(Verdict.AMBIGUOUS if made is None else Verdict.MIXED, 3, versions, made, places)
+    return Payload(PayloadVerdict.AMBIGUOUS if made is None else PayloadVerdict.MIXED, 3, versions, made, places)
 
 
 def _by_manager(tree: Tree, kind: KindConversion, converted_since: str) -> Payload | None:
@@ -123,18 +123,18 @@ def _by_conversion(tree: Tree, kind: KindConversion) -> Payload | None:
 def _whole(tree: Tree, kind: KindConversion, version: str, row: int) -> Payload:
     made = as_hub(tree, kind, version)
     if made is None:
-        return Payload(Verdict.AMBIGUOUS, row, (version,))
-    return Payload(Verdict.HUB if version == kind.hub.name else Verdict.OTHER, row, (version,), made)
+        return Payload(PayloadVerdict.AMBIGUOUS, row, (version,))
+    return Payload(PayloadVerdict.HUB if version == kind.hub.name else PayloadVerdict.OTHER, row, (version,), made)
 
 
-def _part(tree: Tree, kind: KindConversion, version: str) -> Part | None:
+def _part(tree: Tree, kind: KindConversion, version: str) -> PayloadPart | None:
     """What that version knows of the payload."""
     schema = kind.hub.schema if version == kind.hub.name else kind.spokes[version].version.schema
     own = known_part(payload_of(tree), schema)
     source = {} if own is Absent else own
     head: Tree = {name: value for name, value in tree.items() if name in RESERVED}
     made = as_hub({**head, **source}, kind, version)
-    return None if made is None else Part(version, source, made)
+    return None if made is None else PayloadPart(version, source, made)
 
 
 def annotations_of(tree: Tree) -> Mapping[str, str]:

@@ -7,7 +7,7 @@ from datetime import datetime
 
 from fairlead.contracts.apiversions.decide.convert import KindConversion
 from fairlead.contracts.apiversions.decide.field_evidence import payload_of
-from fairlead.contracts.apiversions.decide.payload import Payload, Verdict, annotations_of, payload_hash
+from fairlead.contracts.apiversions.decide.payload import Payload, PayloadVerdict, annotations_of, payload_hash
 from fairlead.contracts.apiversions.decide.trees import Tree, copied
 from fairlead.contracts.apiversions.kinds import PAYLOAD_HASH, PAYLOAD_VERSION
 from fairlead.core.act import EventNote
@@ -19,10 +19,10 @@ from kubeloop.schemas.structural import Node, prune
 CONDITION = "PayloadVersionMatched"
 EVENT = "PayloadVersionMismatch"
 REASONS = {
-    Verdict.HUB: "HubPayload",
-    Verdict.OTHER: "OlderPayload",
-    Verdict.MIXED: "MixedPayload",
-    Verdict.AMBIGUOUS: "AmbiguousPayload",
+    PayloadVerdict.HUB: "HubPayload",
+    PayloadVerdict.OTHER: "OlderPayload",
+    PayloadVerdict.MIXED: "MixedPayload",
+    PayloadVerdict.AMBIGUOUS: "AmbiguousPayload",
 }
 
 
@@ -30,15 +30,15 @@ def text_of(payload: Payload, hub: str) -> str:
     """One sentence for whoever wrote the object; it holds no value."""
     versions, places = " and ".join(payload.versions), ", ".join(payload.places)
     match payload.verdict:
-        case Verdict.HUB:
+        case PayloadVerdict.HUB:
             return f"the fields are those of {hub}"
-        case Verdict.OTHER:
+        case PayloadVerdict.OTHER:
             return (
                 f"the fields are those of {versions}: write the object in {hub}, or as {versions} while that is served"
             )
-        case Verdict.MIXED:
+        case PayloadVerdict.MIXED:
             return f"the fields are of {versions} ({places}): write all of them as {hub} has them"
-        case Verdict.AMBIGUOUS if payload.places:
+        case PayloadVerdict.AMBIGUOUS if payload.places:
             return (
                 f"fields of {versions} ({places}) contradict one another, and nobody can tell which is newer: "
                 f"remove those that are not of {hub}; the workload stays as it is"
@@ -53,7 +53,7 @@ def text_of(payload: Payload, hub: str) -> str:
 def condition(payload: Payload, hub: str, before: Iterable[Tree], generation: int, now: datetime) -> Tree | None:
     """The condition of the status; None where all is well and nothing else was said before."""
     found = next((each for each in before if each.get("type") == CONDITION), None)
-    matched = payload.verdict is Verdict.HUB
+    matched = payload.verdict is PayloadVerdict.HUB
     if matched and found is None:
         return None
     status = "True" if matched else "False"
@@ -70,7 +70,7 @@ def condition(payload: Payload, hub: str, before: Iterable[Tree], generation: in
 
 def note(payload: Payload, about: Ref, hub: str, generation: int) -> EventNote | None:
     """Told once for each generation of the object."""
-    if payload.verdict is Verdict.HUB:
+    if payload.verdict is PayloadVerdict.HUB:
         return None
     return EventNote(about, True, EVENT, text_of(payload, hub), occurrence=f"{generation}")
 
@@ -80,7 +80,7 @@ def noted_payload(tree: Tree, payload: Payload) -> dict[str, str]:
 
     It is written after a round that went well, so that the next one knows the payload without guessing.
     """
-    if not payload.version or payload.verdict is Verdict.AMBIGUOUS:
+    if not payload.version or payload.verdict is PayloadVerdict.AMBIGUOUS:
         return {}
     wanted = {PAYLOAD_VERSION: payload.version, PAYLOAD_HASH: payload_hash(tree)}
     noted = annotations_of(tree)
@@ -112,7 +112,7 @@ def normalized(tree: Tree, payload: Payload, kind: KindConversion, registered: N
     It is bound to the version that was seen. None where it is of the hub, where nobody can tell, or where the schema
     that is registered would lose something of it.
     """
-    if payload.verdict in (Verdict.HUB, Verdict.AMBIGUOUS) or payload.tree is None:
+    if payload.verdict in (PayloadVerdict.HUB, PayloadVerdict.AMBIGUOUS) or payload.tree is None:
         return None
     made = {name: value for name, value in payload.tree.items() if name != "status"}
     metadata = dict(made["metadata"])

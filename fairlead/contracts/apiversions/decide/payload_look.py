@@ -32,7 +32,7 @@ HOLDS = timedelta(minutes=1)
 """After which objects have to be looked at again: others write them meanwhile."""
 
 
-class Look(Struct, frozen=True):
+class PayloadLook(Struct, frozen=True):
     """How far a look has come."""
 
     of: str = ""
@@ -61,7 +61,7 @@ class LookFailed(Struct, frozen=True):
 
 def looked(
     definition: Tree, kind: KindConversion, answers: Answers, now: datetime
-) -> Look | Looking | LookFailed | Need:
+) -> PayloadLook | Looking | LookFailed | Need:
     """The look when it is done; else what must be asked, or waited for, first."""
     name, storage = str(definition["metadata"]["name"]), storage_version(definition)
     record, of = f"payload-look/{name}", f"{definition['metadata'].get('uid', '')} {storage}"
@@ -72,7 +72,7 @@ def looked(
     if isinstance(found, Bad):
         return LookFailed(found.text or found.kind)
     held = _decoded(found.value)
-    look = held if held.serves(of, now) else Look(of)
+    look = held if held.serves(of, now) else PayloadLook(of)
     if look.done is not None:
         return look
     page = Ask(Listing(resource_of(definition, storage), "", limit=PAGE, cursor=look.cursor), timeout=TIMEOUT_SECONDS)
@@ -82,7 +82,7 @@ def looked(
     if isinstance(listed, Bad):
         if listed.kind != "expired":
             return LookFailed(listed.text or listed.kind)
-        after = Look(of) if not listed.cursor else structs.replace(look, cursor=listed.cursor)
+        after = PayloadLook(of) if not listed.cursor else structs.replace(look, cursor=listed.cursor)
     else:
         page_of = _Page(kind, storage, lossless=is_union_safe(definition))
         after = page_of.after(look, msgspec.json.decode(listed.value), now)
@@ -114,7 +114,7 @@ def _mean_alike(tree: Tree, kind: KindConversion, version: str, storage: str) ->
     return one is not None and other is not None and same(payload_of(one), payload_of(other))
 
 
-def told(look: Look) -> str:
+def told(look: PayloadLook) -> str:
     """The sentence about objects that stand in the way."""
     more = look.foreign - len(look.named)
     names = ", ".join(look.named) + (f" and {more} more" if more > 0 else "")
@@ -130,11 +130,11 @@ class _Page(Struct, frozen=True):
     storage: str
     lossless: bool
 
-    def after(self, look: Look, page: dict[str, Any], now: datetime) -> Look:
+    def after(self, look: PayloadLook, page: dict[str, Any], now: datetime) -> PayloadLook:
         items: list[Tree] = page.get("items") or []
         foreign = [_name(each) for each in items if self._is_foreign(each)]
         cursor = str(page["metadata"].get("continue") or "")
-        return Look(
+        return PayloadLook(
             of=look.of,
             cursor=cursor,
             seen=look.seen + len(items),
@@ -158,8 +158,8 @@ def _name(tree: Tree) -> str:
     return "/".join(filter(None, (metadata.get("namespace", ""), metadata["name"])))
 
 
-def _decoded(value: bytes) -> Look:
+def _decoded(value: bytes) -> PayloadLook:
     try:
-        return msgspec.json.decode(value, type=Look) if value else Look()
+        return msgspec.json.decode(value, type=PayloadLook) if value else PayloadLook()
     except UNREADABLE:
-        return Look()
+        return PayloadLook()

@@ -20,7 +20,7 @@ from fairlead.core.ask import Ask, Bad, Good, Listing, Need
 from fairlead.core.decision import Decision, Hold
 from fairlead.core.reason import Reason
 from fairlead.engine.decide import managed_fields
-from fairlead.engine.decide.job import JobSnapshot, Step, Turn
+from fairlead.engine.decide.job import JobSnapshot, Step, StepResult
 from fairlead.engine.decide.managed_fields import Entry, Fields
 from kubeloop.objects.meta import Ref, Resource
 from kubeloop.unreadable import UNREADABLE
@@ -36,7 +36,7 @@ UNLISTED = (403, 404, 405, 406)
 """Of a kind that nobody may list, that is gone, or that does not give metadata alone."""
 
 
-class Phase(Enum):
+class FixPhase(Enum):
     OBJECTS = "Objects"
     DEPENDENTS = "Dependents"
     DONE = "Done"
@@ -49,7 +49,7 @@ class FixFailure(Struct, frozen=True):
 
 
 class FixJournal(Struct, frozen=True, kw_only=True):
-    phase: Phase = Phase.OBJECTS
+    phase: FixPhase = FixPhase.OBJECTS
     place: int = 0
     """Which kind of dependents is walked."""
     token: str = ""
@@ -90,13 +90,13 @@ class FixView(Struct, frozen=True, kw_only=True):
 
 
 Snapshot: TypeAlias = JobSnapshot[FixJournal, FixView]
-Outcome: TypeAlias = Turn[FixJournal] | Need
+Outcome: TypeAlias = StepResult[FixJournal] | Need
 
 
 def step_of(translated: Translated) -> Step[FixJournal, FixView]:
     def step(seen: Snapshot, now: datetime) -> Outcome:
         journal = seen.journal or FixJournal()
-        if journal.phase in (Phase.DONE, Phase.INCOMPLETE) or journal.problem:
+        if journal.phase in (FixPhase.DONE, FixPhase.INCOMPLETE) or journal.problem:
             return _over(journal)
         page = _page(journal, seen, now)
         if not isinstance(page, _Page):
@@ -130,7 +130,7 @@ class _List(Struct, frozen=True):
 
 def _walked(journal: FixJournal, view: FixView) -> Resource | None:
     """The kind whose objects come next; None: there is none left."""
-    if journal.phase is Phase.OBJECTS:
+    if journal.phase is FixPhase.OBJECTS:
         return view.resource
     return view.kinds[journal.place] if journal.place < len(view.kinds) else None
 
@@ -144,7 +144,7 @@ def _page(journal: FixJournal, seen: Snapshot, now: datetime) -> _Page | Outcome
         "",
         limit=view.page_size,
         cursor=journal.token,
-        metadata_only=journal.phase is Phase.DEPENDENTS,
+        metadata_only=journal.phase is FixPhase.DEPENDENTS,
     )
     asked = Ask(listing, timeout=PAGE_TIMEOUT_SECONDS)
     if todo := seen.answers.lacking((asked,)):
@@ -152,7 +152,7 @@ def _page(journal: FixJournal, seen: Snapshot, now: datetime) -> _Page | Outcome
     match seen.answers[asked]:
         case Bad("expired", cursor=token) if journal.token:
             return _moving(structs.replace(journal, token=token), now)  # from the start, which does no harm
-        case Bad(code=code) if journal.phase is Phase.DEPENDENTS and code in UNLISTED:
+        case Bad(code=code) if journal.phase is FixPhase.DEPENDENTS and code in UNLISTED:
             name = f"{resource.group}/{resource.kind}" if resource.group else resource.kind
             skipped = structs.replace(journal, unlisted=tuple(dict.fromkeys((*journal.unlisted, name))))
             return _moving(structs.replace(skipped, place=journal.place + 1, token=""), now)
@@ -179,7 +179,7 @@ def _write(tree: Tree, journal: FixJournal, view: FixView, translated: Translate
     if resource is None:
         return None
     metadata = tree["metadata"]
-    if journal.phase is Phase.OBJECTS:
+    if journal.phase is FixPhase.OBJECTS:
         steps = _managed(tree, view, translated, now)
     else:
         steps = _owners(metadata.get("ownerReferences") or [], view)
@@ -233,7 +233,7 @@ def _counted(
                 outrun += 1
             case Bad(_, text) as bad:
                 failures.append(FixFailure(_name(page.resource, tree), text or bad.kind))
-    is_own = journal.phase is Phase.OBJECTS
+    is_own = journal.phase is FixPhase.OBJECTS
     after = structs.replace(
         journal,
         seen=journal.seen + len(page.items),
@@ -248,19 +248,19 @@ def _counted(
     if page.token:
         return _moving(after, now)
     if is_own:
-        return _moving(structs.replace(after, phase=Phase.DEPENDENTS, place=0, seen=0, cursor=""), now)
+        return _moving(structs.replace(after, phase=FixPhase.DEPENDENTS, place=0, seen=0, cursor=""), now)
     return _moving(structs.replace(after, place=journal.place + 1), now)
 
 
 def _round_over(journal: FixJournal, now: datetime) -> Outcome:
     if journal.failed:
-        return _over(structs.replace(journal, phase=Phase.INCOMPLETE))
+        return _over(structs.replace(journal, phase=FixPhase.INCOMPLETE))
     if not journal.outrun:
-        return _over(structs.replace(journal, phase=Phase.DONE))
+        return _over(structs.replace(journal, phase=FixPhase.DONE))
     if journal.rounds + 1 >= MOST_ROUNDS:
         many = f"{counted(journal.outrun, 'object is', 'objects are')} written by others faster than can be read"
-        return _over(structs.replace(journal, phase=Phase.INCOMPLETE, problem=many))
-    again = structs.replace(journal, phase=Phase.OBJECTS, rounds=journal.rounds + 1, outrun=0, place=0, seen=0)
+        return _over(structs.replace(journal, phase=FixPhase.INCOMPLETE, problem=many))
+    again = structs.replace(journal, phase=FixPhase.OBJECTS, rounds=journal.rounds + 1, outrun=0, place=0, seen=0)
     return _moving(again, now)
 
 
@@ -270,8 +270,8 @@ def _name(resource: Resource, tree: Tree) -> str:
 
 
 def _moving(journal: FixJournal, now: datetime) -> Outcome:
-    return Turn(journal, Decision("fix_page", Hold(Reason.MIGRATING, now)))
+    return StepResult(journal, Decision("fix_page", Hold(Reason.MIGRATING, now)))
 
 
 def _over(journal: FixJournal) -> Outcome:
-    return Turn(journal, Decision("end", Hold(Reason.COMPLETE)))
+    return StepResult(journal, Decision("end", Hold(Reason.COMPLETE)))

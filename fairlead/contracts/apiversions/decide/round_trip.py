@@ -11,7 +11,7 @@ import msgspec
 from msgspec import Struct
 
 from fairlead.contracts.apiversions.decide.carry_differences import differences
-from fairlead.contracts.apiversions.decide.convert import KindConversion, Refused, Version, convert
+from fairlead.contracts.apiversions.decide.convert import ConversionRefused, KindConversion, KindVersion, convert
 from fairlead.contracts.apiversions.decide.pointers import RESERVED
 from fairlead.contracts.apiversions.decide.shapes import PLAIN
 from fairlead.contracts.apiversions.decide.trees import Absent, Tree, copied, same
@@ -20,7 +20,7 @@ LONGEST_SHOWN = 60
 """Characters of a value in a difference."""
 
 
-class Difference(Struct, frozen=True):
+class RoundTripDifference(Struct, frozen=True):
     place: str
     before: str
     after: str
@@ -30,7 +30,7 @@ class Difference(Struct, frozen=True):
         return f"{self.place}: {self.before} came back as {self.after}"
 
 
-class Failure(Struct, frozen=True, rename="camel"):
+class RoundTripFailure(Struct, frozen=True, rename="camel"):
     """An object that does not survive a way."""
 
     first: str
@@ -39,7 +39,7 @@ class Failure(Struct, frozen=True, rename="camel"):
     """Namespace and name."""
     problem: str = ""
     """Why it could not be converted at all."""
-    differences: tuple[Difference, ...] = ()
+    differences: tuple[RoundTripDifference, ...] = ()
 
 
 def pairs(kind: KindConversion) -> list[tuple[str, str]]:
@@ -47,12 +47,12 @@ def pairs(kind: KindConversion) -> list[tuple[str, str]]:
     return [*permutations(kind.versions, 2)]
 
 
-def failures(tree: Tree, kind: KindConversion) -> Iterator[Failure]:
+def failures(tree: Tree, kind: KindConversion) -> Iterator[RoundTripFailure]:
     """Of an object in any version: each way from a version to another one and back that it does not survive."""
     what = name_of(tree)
     own = str(tree.get("apiVersion")).removeprefix(f"{kind.group}/")
     if own not in kind.versions:
-        yield Failure(own, "", what, f"the rules do not know {own}: they know {', '.join(kind.versions)}")
+        yield RoundTripFailure(own, "", what, f"the rules do not know {own}: they know {', '.join(kind.versions)}")
         return
     seen = {own: tree}
     for first, other in pairs(kind):
@@ -60,13 +60,13 @@ def failures(tree: Tree, kind: KindConversion) -> Iterator[Failure]:
             if first not in seen:
                 seen[first] = convert(copied(tree), first, kind).tree
             back = convert(convert(copied(seen[first]), other, kind).tree, first, kind).tree
-        except Refused as error:
-            yield Failure(first, other, what, str(error))
+        except ConversionRefused as error:
+            yield RoundTripFailure(first, other, what, str(error))
         except Exception as error:  # noqa: BLE001  (rules in Python may raise anything)
-            yield Failure(first, other, what, raised(error))
+            yield RoundTripFailure(first, other, what, raised(error))
         else:
             if found := tuple(_between(seen[first], back, _version(kind, first))):
-                yield Failure(first, other, what, differences=found)
+                yield RoundTripFailure(first, other, what, differences=found)
 
 
 def raised(error: Exception) -> str:
@@ -80,18 +80,18 @@ def name_of(tree: Tree) -> str:
     return "/".join(str(held[each]) for each in ("namespace", "name") if held.get(each))
 
 
-def _version(kind: KindConversion, name: str) -> Version:
+def _version(kind: KindConversion, name: str) -> KindVersion:
     return kind.hub if name == kind.hub.name else kind.spokes[name].version
 
 
-def _between(tree: Tree, back: Tree, version: Version) -> Iterator[Difference]:
+def _between(tree: Tree, back: Tree, version: KindVersion) -> Iterator[RoundTripDifference]:
     one, other = ({key: value for key, value in each.items() if key not in RESERVED} for each in (tree, back))
     for entry in differences(version.name, one, other, version.shape):
-        yield Difference(entry.place, _shown(entry.wanted), _shown(entry.guard))
+        yield RoundTripDifference(entry.place, _shown(entry.wanted), _shown(entry.guard))
     before, after = (_metadata(each) for each in (tree, back))
     if not same(before, after):
         for entry in differences(version.name, before, after, PLAIN):
-            yield Difference(f"/metadata{entry.place}", _shown(entry.wanted), _shown(entry.guard))
+            yield RoundTripDifference(f"/metadata{entry.place}", _shown(entry.wanted), _shown(entry.guard))
 
 
 def _metadata(tree: Tree) -> Tree:

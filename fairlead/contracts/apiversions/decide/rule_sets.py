@@ -12,7 +12,14 @@ from typing import Any, Literal, Protocol, get_args
 import msgspec
 from msgspec import Struct
 
-from fairlead.contracts.apiversions.decide.convert import Annotations, KindConversion, Spoke, Version, Way, steps_way
+from fairlead.contracts.apiversions.decide.convert import (
+    Annotations,
+    KindConversion,
+    KindVersion,
+    Spoke,
+    Way,
+    steps_way,
+)
 from fairlead.contracts.apiversions.decide.operations.base import (
     BadRule,
     Here,
@@ -105,7 +112,7 @@ def kind_of(rules: RuleSet, definition: Tree, code: Callable[[str], Code] | None
             problems.append(f"spoke {each.version}: {error}")
     if problems:
         raise RulesRejected(problems)
-    hub = Version(rules.hub, schemas[rules.hub], shape_of(schemas[rules.hub], hub_keys))
+    hub = KindVersion(rules.hub, schemas[rules.hub], shape_of(schemas[rules.hub], hub_keys))
     return KindConversion(spec["group"], spec["names"]["kind"], hub, spokes)
 
 
@@ -151,7 +158,7 @@ def _spoke(
     own, hub = schemas[given.version], schemas[rules.hub]
     to_hub, from_hub = _coded(rules, given, code) if rules.python else _ways(given, own, hub)
     return Spoke(
-        version=Version(given.version, own, shape_of(own, keys)),
+        version=KindVersion(given.version, own, shape_of(own, keys)),
         to_hub=to_hub,
         from_hub=from_hub,
         derived=tuple(pointer(each) for each in given.derived),

@@ -29,7 +29,7 @@ class Rank(IntEnum):
     CONFIG_MAP = 2
 
 
-class Source(Struct, frozen=True):
+class RuleSource(Struct, frozen=True):
     """One rule set, or what stands where one should be."""
 
     place: str
@@ -69,7 +69,7 @@ class Source(Struct, frozen=True):
         return msgspec.json.format(msgspec.json.encode(self.tree, order="sorted"), indent=2).decode()
 
 
-def without_gone(source: Source, definition: Tree) -> Source:
+def without_gone(source: RuleSource, definition: Tree) -> RuleSource:
     """The set without spokes of versions that the definition has no more.
 
     Of a set that was good once they have been removed since, and the other versions are asked for as before.
@@ -85,19 +85,19 @@ def without_gone(source: Source, definition: Tree) -> Source:
 class Rejection(Struct, frozen=True):
     """A set that is not used."""
 
-    source: Source
+    source: RuleSource
     why: str
 
 
 class Choice(Struct, frozen=True):
-    chosen: dict[str, Source]
+    chosen: dict[str, RuleSource]
     """By definition."""
     rejected: tuple[Rejection, ...]
 
 
-def chosen(sources: Iterable[Source]) -> Choice:
+def chosen(sources: Iterable[RuleSource]) -> Choice:
     """Which sets count, and why the others do not."""
-    found: dict[str, Source] = {}
+    found: dict[str, RuleSource] = {}
     rejected: list[Rejection] = []
     for each in sorted(sources, key=lambda source: (source.rank, source.created, source.place)):
         if problem := each.problem or _unusable(each):
@@ -110,7 +110,7 @@ def chosen(sources: Iterable[Source]) -> Choice:
     return Choice(found, tuple(rejected))
 
 
-def _unusable(source: Source) -> str:
+def _unusable(source: RuleSource) -> str:
     if source.tree.get("kind") != KIND:
         return f"{source.place} holds something else than a {KIND}: write `kind: {KIND}`"
     if not source.crd:

@@ -36,7 +36,7 @@ LOWER = ("minimum", "min_length", "min_items", "min_properties")
 UPPER = ("maximum", "max_length", "max_items", "max_properties")
 
 
-class Change(Struct, frozen=True, eq=False):
+class SchemaChange(Struct, frozen=True, eq=False):
     code: str
     place: Pointer
     message: str
@@ -75,40 +75,40 @@ _HOLDS = {
 }
 
 
-def changes(old: Node, new: Node) -> list[Change]:
+def changes(old: Node, new: Node) -> list[SchemaChange]:
     """Between the schemas of a whole object; its type and metadata are no part of them."""
     return [*_of_fields(old, new, (), META_FIELDS), *_of_required(old, new, ())]
 
 
-def selectable_changes(old: Tree, new: Tree) -> list[Change]:
+def selectable_changes(old: Tree, new: Tree) -> list[SchemaChange]:
     """Fields by which objects of a version could be selected."""
     before, after = ([each["jsonPath"] for each in version.get("selectableFields") or ()] for version in (old, new))
     return [
-        Change(SELECTABLE_FIELD_REMOVED, tuple(path.strip(".").split(".")), "can no longer be selected by")
+        SchemaChange(SELECTABLE_FIELD_REMOVED, tuple(path.strip(".").split(".")), "can no longer be selected by")
         for path in before
         if path not in after
     ]
 
 
-def _of_place(old: Node, new: Node, path: Pointer) -> Iterator[Change]:
+def _of_place(old: Node, new: Node, path: Pointer) -> Iterator[SchemaChange]:
     yield from _of_default(old, new, path)
     if not _is_wider(old, new):
-        yield Change(TYPE_CHANGED, path, f"was {_types(old)} and becomes {_types(new)}", new)
+        yield SchemaChange(TYPE_CHANGED, path, f"was {_types(old)} and becomes {_types(new)}", new)
         return
     yield from _of_enum(old, new, path)
     if tightened := _tightened(old, new):
-        yield Change(BOUND_TIGHTENED, path, tightened, new)
+        yield SchemaChange(BOUND_TIGHTENED, path, tightened, new)
     if new.pattern and new.pattern != old.pattern:
-        yield Change(PATTERN_CHANGED, path, f"must match {new.pattern}", new)
+        yield SchemaChange(PATTERN_CHANGED, path, f"must match {new.pattern}", new)
     if (old.list_type or "atomic", old.list_keys) != (new.list_type or "atomic", new.list_keys):
-        yield Change(LIST_TYPE_CHANGED, path, f"was {_list_type(old)} and becomes {_list_type(new)}", new)
+        yield SchemaChange(LIST_TYPE_CHANGED, path, f"was {_list_type(old)} and becomes {_list_type(new)}", new)
     yield from _of_fields(old, new, path)
     yield from _of_required(old, new, path)
     if old.items is not None and new.items is not None:
         yield from _of_place(old.items, new.items, (*path, STAR))
 
 
-def _of_fields(old: Node, new: Node, path: Pointer, spared: tuple[str, ...] = ()) -> Iterator[Change]:
+def _of_fields(old: Node, new: Node, path: Pointer, spared: tuple[str, ...] = ()) -> Iterator[SchemaChange]:
     for name, each in old.properties.items():
         if name in spared:
             continue
@@ -116,10 +116,10 @@ def _of_fields(old: Node, new: Node, path: Pointer, spared: tuple[str, ...] = ()
         if known is not None:
             yield from _of_place(each, known, (*path, name))
         elif not new.preserves and new.additional is None:
-            yield Change(FIELD_REMOVED, (*path, name), "is no longer known, and is pruned", new)
+            yield SchemaChange(FIELD_REMOVED, (*path, name), "is no longer known, and is pruned", new)
     was_open = old.preserves or old.additional is not None
     if was_open and not new.preserves and new.additional is None and _holds_fields(new):
-        yield Change(FIELD_REMOVED, (*path, STAR), "could be any field; others than those named are pruned", new)
+        yield SchemaChange(FIELD_REMOVED, (*path, STAR), "could be any field; others than those named are pruned", new)
     if old.rest is not None and new.rest is not None:
         yield from _of_place(old.rest, new.rest, (*path, STAR))
     if was_open:
@@ -132,32 +132,32 @@ def _holds_fields(node: Node) -> bool:
     return not node.types or "object" in node.types
 
 
-def _of_required(old: Node, new: Node, path: Pointer) -> Iterator[Change]:
+def _of_required(old: Node, new: Node, path: Pointer) -> Iterator[SchemaChange]:
     for name in new.required:
         known = new.properties.get(name)
         has_default = known is not None and known.default is not UNSET
         if name not in old.required and not has_default and not (not path and name in META_FIELDS):
-            yield Change(REQUIRED_ADDED, (*path, name), "becomes required", new)
+            yield SchemaChange(REQUIRED_ADDED, (*path, name), "becomes required", new)
 
 
-def _of_enum(old: Node, new: Node, path: Pointer) -> Iterator[Change]:
+def _of_enum(old: Node, new: Node, path: Pointer) -> Iterator[SchemaChange]:
     if new.enum is None:
         return
     values = ", ".join(_shown(each) for each in new.enum)
     if old.enum is None:
-        yield Change(ENUM_ADDED, path, f"must be one of {values}", new)
+        yield SchemaChange(ENUM_ADDED, path, f"must be one of {values}", new)
     elif gone := [each for each in old.enum if not any(same(each, kept) for kept in new.enum)]:
-        yield Change(ENUM_NARROWED, path, f"can no longer be {', '.join(_shown(each) for each in gone)}", new)
+        yield SchemaChange(ENUM_NARROWED, path, f"can no longer be {', '.join(_shown(each) for each in gone)}", new)
 
 
-def _of_default(old: Node, new: Node, path: Pointer) -> Iterator[Change]:
+def _of_default(old: Node, new: Node, path: Pointer) -> Iterator[SchemaChange]:
     before, after = old.default, new.default
     if before is UNSET and after is not UNSET:
-        yield Change(DEFAULT_ADDED, path, f"gets the default {_shown(after)}", new)
+        yield SchemaChange(DEFAULT_ADDED, path, f"gets the default {_shown(after)}", new)
     elif before is not UNSET and after is UNSET:
-        yield Change(DEFAULT_REMOVED, path, f"loses its default {_shown(before)}", new)
+        yield SchemaChange(DEFAULT_REMOVED, path, f"loses its default {_shown(before)}", new)
     elif before is not UNSET and not same(before, after):
-        yield Change(DEFAULT_CHANGED, path, f"had the default {_shown(before)} and gets {_shown(after)}", new)
+        yield SchemaChange(DEFAULT_CHANGED, path, f"had the default {_shown(before)} and gets {_shown(after)}", new)
 
 
 def _is_wider(old: Node, new: Node) -> bool:

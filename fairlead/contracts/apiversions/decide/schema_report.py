@@ -10,7 +10,7 @@ from fairlead.contracts.apiversions.decide import schema_changes
 from fairlead.contracts.apiversions.decide.operations.base import node_at
 from fairlead.contracts.apiversions.decide.pointers import Pointer
 from fairlead.contracts.apiversions.decide.rule_sets import schemas_of
-from fairlead.contracts.apiversions.decide.schema_changes import Change
+from fairlead.contracts.apiversions.decide.schema_changes import SchemaChange
 from fairlead.contracts.apiversions.decide.trees import Tree
 from kubeloop.schemas.structural import Node
 
@@ -72,7 +72,7 @@ def markdown(name: str, sections: list[Section]) -> str:
     return "\n".join(lines)
 
 
-def _is_gone(change: Change) -> bool:
+def _is_gone(change: SchemaChange) -> bool:
     return change.code == schema_changes.FIELD_REMOVED
 
 

@@ -22,7 +22,7 @@ PLACES = ("path", "source", "sources", "to")
 """Fields of operations that hold pointers, or maps and lists of some."""
 
 
-class Plan(Struct, frozen=True):
+class CopyPlan(Struct, frozen=True):
     """A container that is copied, and what of it besides."""
 
     below: tuple[tuple[str, AnyPlan], ...] = ()
@@ -34,12 +34,12 @@ class Whole(Struct, frozen=True):
     """Copied to the last leaf."""
 
 
-AnyPlan: TypeAlias = Plan | Whole | None
+AnyPlan: TypeAlias = CopyPlan | Whole | None
 """None: shared."""
 WHOLE = Whole()
 
 
-def plan_of(operations: Sequence[Op]) -> Plan:
+def plan_of(operations: Sequence[Op]) -> CopyPlan:
     """What these operations change.
 
     An operation changes what holds its places. Where one changes something inside of the place of another, values that
@@ -48,10 +48,10 @@ def plan_of(operations: Sequence[Op]) -> Plan:
     touched = {place for each in operations for place in _touched(each)}
     is_tangled = () in touched or any(_is_inside(one, other) for one, other in permutations(touched, 2))
     made = _planned(touched, is_whole=is_tangled)
-    return made if isinstance(made, Plan) else Plan((), WHOLE)
+    return made if isinstance(made, CopyPlan) else CopyPlan((), WHOLE)
 
 
-def opened(body: Tree, plan: Plan) -> Tree:
+def opened(body: Tree, plan: CopyPlan) -> Tree:
     """The body with copies of what the plan names; its root is new in any case."""
     made: Tree = _opened(body, plan)
     return made
@@ -100,13 +100,13 @@ def _planned(places: Iterable[Pointer], *, is_whole: bool) -> AnyPlan:
     if () in rest:
         return WHOLE if is_whole else None
     if not rest:
-        return Plan()
+        return CopyPlan()
     names = {place[0] for place in rest}
     found = {
         name: _planned([place[1:] for place in rest if place[0] in (name, STAR)], is_whole=is_whole) for name in names
     }
     star = found.pop(STAR, None)
-    return Plan(tuple((name, each) for name, each in found.items() if each is not None), star)
+    return CopyPlan(tuple((name, each) for name, each in found.items() if each is not None), star)
 
 
 def _opened(value: Any, plan: AnyPlan) -> Any:

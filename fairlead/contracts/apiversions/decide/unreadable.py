@@ -22,7 +22,7 @@ SKIPPED = (
 """By a deletion that does not read what it deletes."""
 
 
-class Unreadable(Struct, frozen=True, rename="camel", order=True):
+class UnreadableObject(Struct, frozen=True, rename="camel", order=True):
     namespace: str
     name: str
     why: str
@@ -33,13 +33,13 @@ class Unreadable(Struct, frozen=True, rename="camel", order=True):
         return f"{self.namespace}/{self.name}" if self.namespace else self.name
 
 
-class Found(Struct, frozen=True):
-    objects: tuple[Unreadable, ...]
+class UnreadableObjects(Struct, frozen=True):
+    objects: tuple[UnreadableObject, ...]
     is_whole: bool = True
     """Whether the server has told of all; else more come to light when these are gone."""
 
 
-def found_in(error: ApiError, group: str, plural: str) -> Found | None:
+def found_in(error: ApiError, group: str, plural: str) -> UnreadableObjects | None:
     """None where the list failed for another reason, or names none of them."""
     if error.reason != REASON:
         return None
@@ -47,15 +47,15 @@ def found_in(error: ApiError, group: str, plural: str) -> Found | None:
     objects = tuple(sorted(each for each in made if each is not None))
     if not objects:
         return None
-    return Found(objects, is_whole=all(key for key, _ in error.causes))
+    return UnreadableObjects(objects, is_whole=all(key for key, _ in error.causes))
 
 
-def _object(key: str, why: str, prefix: str) -> Unreadable | None:
+def _object(key: str, why: str, prefix: str) -> UnreadableObject | None:
     _, found, place = key.partition(prefix)
     if not found or not place:
         return None
     namespace, _, name = place.rpartition("/")
-    return Unreadable(namespace, name, why.rpartition("AdditionalErrorMsg: ")[2])
+    return UnreadableObject(namespace, name, why.rpartition("AdditionalErrorMsg: ")[2])
 
 
 def is_unreadable(error: ApiError) -> bool:
@@ -63,7 +63,9 @@ def is_unreadable(error: ApiError) -> bool:
     return error.status >= 500 and (error.reason == REASON or CORRUPT in error.message)
 
 
-def chosen(objects: Sequence[Unreadable], names: Iterable[str]) -> tuple[tuple[Unreadable, ...], tuple[str, ...]]:
+def chosen(
+    objects: Sequence[UnreadableObject], names: Iterable[str]
+) -> tuple[tuple[UnreadableObject, ...], tuple[str, ...]]:
     """Those that were named, as `name` or `namespace/name`, and the names that are none of them; no name: all."""
     wanted = tuple(dict.fromkeys(names))
     if not wanted:
@@ -73,7 +75,7 @@ def chosen(objects: Sequence[Unreadable], names: Iterable[str]) -> tuple[tuple[U
     return kept, tuple(each for each in wanted if each not in known)
 
 
-def ambiguous(objects: Sequence[Unreadable], names: Iterable[str]) -> str:
+def ambiguous(objects: Sequence[UnreadableObject], names: Iterable[str]) -> str:
     """A name that several namespaces have, which says too little about what is to go; empty: none."""
     for name in names:
         if "/" not in name and sum(each.name == name for each in objects) > 1:

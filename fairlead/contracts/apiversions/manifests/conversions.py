@@ -11,13 +11,13 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from fairlead.contracts.apiversions.decide.carry_entries import readable
-from fairlead.contracts.apiversions.decide.convert import KindConversion, Refused, convert
+from fairlead.contracts.apiversions.decide.convert import ConversionRefused, KindConversion, convert
 from fairlead.contracts.apiversions.decide.trees import Absent, Tree, copied
 from fairlead.contracts.apiversions.kinds import CARRY_PREFIX
 from fairlead.contracts.apiversions.manifests import braces, kustomize, positions
 from fairlead.contracts.apiversions.manifests.braces import Hidden, Unhidden
 from fairlead.contracts.apiversions.manifests.rewriting import Edit, Unkept, applied, check, edits_of
-from fairlead.engine.object_files import Unreadable, documents_in
+from fairlead.engine.object_files import UnreadableFile, documents_in
 
 Kinds: TypeAlias = Mapping[tuple[str, str], KindConversion]
 """By group and kind."""
@@ -27,7 +27,7 @@ _MARK = "\ufeff"
 """Of the order of bytes, with which some editors begin a text."""
 
 
-class Found(Struct, frozen=True, kw_only=True):
+class ManifestFinding(Struct, frozen=True, kw_only=True):
     """One object of a file, or one reference to its kind, and what becomes of it."""
 
     line: int
@@ -43,15 +43,15 @@ class Found(Struct, frozen=True, kw_only=True):
 class Outcome(Struct, frozen=True):
     text: str
     """The new one, or the old one where anything could not be converted."""
-    found: tuple[Found, ...] = ()
+    found: tuple[ManifestFinding, ...] = ()
     notes: tuple[str, ...] = ()
 
     @property
-    def problems(self) -> tuple[Found, ...]:
+    def problems(self) -> tuple[ManifestFinding, ...]:
         return tuple(each for each in self.found if each.problem)
 
 
-class Wish(Struct, frozen=True, kw_only=True):
+class ManifestWish(Struct, frozen=True, kw_only=True):
     kinds: Kinds
     version: str
     drops_carried: bool = False
@@ -61,14 +61,14 @@ class Wish(Struct, frozen=True, kw_only=True):
 
 
 class _Change(Struct, frozen=True):
-    found: Found
+    found: ManifestFinding
     node: yaml.Node
     old: Tree
     new: Tree
 
 
-def converted(text: str, name: str, wish: Wish) -> Outcome:
-    """The text of a file; raises Unreadable where it may hold such objects and cannot be read."""
+def converted(text: str, name: str, wish: ManifestWish) -> Outcome:
+    """The text of a file; raises UnreadableFile where it may hold such objects and cannot be read."""
     if not any(group in text for group, _ in wish.kinds):
         return Outcome(text)
     mark = _MARK if text.startswith(_MARK) else ""
@@ -80,12 +80,12 @@ def converted(text: str, name: str, wish: Wish) -> Outcome:
     return replace(found, text=mark + (found.text.replace("\n", "\r\n") if is_windows else found.text))
 
 
-def _converted_text(text: str, name: str, wish: Wish) -> Outcome:
+def _converted_text(text: str, name: str, wish: ManifestWish) -> Outcome:
     try:
         hidden = braces.hidden(text)
         documents = documents_in(hidden.text, name)
     except Unhidden as error:
-        raise Unreadable(f"{name} cannot be converted: {error}") from None
+        raise UnreadableFile(f"{name} cannot be converted: {error}") from None
     nodes = [*yaml.compose_all(hidden.text, Loader=yaml.SafeLoader)]
     changes = [each for node, tree in zip(nodes, documents, strict=True) for each in _changes(node, tree, hidden, wish)]
     references = [
@@ -113,7 +113,7 @@ def _converted_text(text: str, name: str, wish: Wish) -> Outcome:
     return Outcome(hidden.shown(after), tuple(found), notes)
 
 
-def _changes(node: yaml.Node, tree: object, hidden: Hidden, wish: Wish) -> Iterator[_Change]:
+def _changes(node: yaml.Node, tree: object, hidden: Hidden, wish: ManifestWish) -> Iterator[_Change]:
     if not isinstance(tree, dict):
         return
     items = positions.value_at(node, "items")
@@ -126,7 +126,7 @@ def _changes(node: yaml.Node, tree: object, hidden: Hidden, wish: Wish) -> Itera
     if kind is None or version == wish.version:
         return
     line = node.start_mark.line + 1
-    found = Found(line=line, what=_what(tree, hidden), old=version, new=wish.version)
+    found = ManifestFinding(line=line, what=_what(tree, hidden), old=version, new=wish.version)
     try:
         new = _ordered(tree, _converted(tree, version, kind, hidden, wish))
     except _Unconverted as error:
@@ -142,14 +142,14 @@ class _Unconverted(Exception):
     """The text is a sentence that says why."""
 
 
-def _converted(tree: Tree, version: str, kind: KindConversion, hidden: Hidden, wish: Wish) -> Tree:
+def _converted(tree: Tree, version: str, kind: KindConversion, hidden: Hidden, wish: ManifestWish) -> Tree:
     if version not in kind.versions:
         raise _Unconverted(f"the rules do not know {version}: they know {', '.join(kind.versions)}")
     if directive := next(_directives(tree), None):
         raise _Unconverted(f"it has {directive}, which says how to merge and is no field: rewrite it by hand")
     try:
         new = convert(copied(tree), wish.version, kind).tree
-    except Refused as error:
+    except ConversionRefused as error:
         raise _Unconverted(str(error)) from None
     lost = braces.stand_ins(_texts(tree)) - braces.stand_ins(_texts(new if wish.drops_carried else _uncarried(new)))
     if lost:
@@ -224,14 +224,14 @@ def _what(tree: Tree, hidden: Hidden) -> str:
     return hidden.shown(f"{tree['kind']} {path}".strip())
 
 
-def _referred(reference: kustomize.Reference, wish: Wish) -> Found:
-    return Found(
+def _referred(reference: kustomize.Reference, wish: ManifestWish) -> ManifestFinding:
+    return ManifestFinding(
         line=reference.line, what=reference.what, old=reference.version, new=wish.version, problem=reference.problem
     )
 
 
 def _wanted(
-    documents: list[object], changes: list[_Change], references: list[kustomize.Reference], wish: Wish
+    documents: list[object], changes: list[_Change], references: list[kustomize.Reference], wish: ManifestWish
 ) -> list[Any]:
     by_identity = {id(each.old): each.new for each in changes}
     targets = {id(each.tree) for each in references}

@@ -7,19 +7,19 @@ import tempfile
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 
-from fairlead.engine.object_files import Unreadable
+from fairlead.engine.object_files import UnreadableFile
 
 EXTENSIONS = (".yaml", ".yml", ".json")
 
 
 def files_in(name: str, extensions: Sequence[str]) -> Iterator[Path]:
-    """The file itself, or those of a folder in their order, without hidden ones; raises Unreadable."""
+    """The file itself, or those of a folder in their order, without hidden ones; raises UnreadableFile."""
     path = Path(name)
     if path.is_file():
         yield path
         return
     if not path.is_dir():
-        raise Unreadable(f"{name} is neither a file nor a folder: correct the path")
+        raise UnreadableFile(f"{name} is neither a file nor a folder: correct the path")
     for folder, folders, names in os.walk(path):
         folders[:] = sorted(each for each in folders if not each.startswith("."))
         shown = sorted(each for each in names if not each.startswith("."))
@@ -27,17 +27,17 @@ def files_in(name: str, extensions: Sequence[str]) -> Iterator[Path]:
 
 
 def text_of(path: Path) -> str:
-    """Line breaks as they are; raises Unreadable."""
+    """Line breaks as they are; raises UnreadableFile."""
     try:
         return path.read_bytes().decode()
     except OSError as error:
-        raise Unreadable(f"{path} cannot be read: {(error.strerror or str(error)).lower()}") from None
+        raise UnreadableFile(f"{path} cannot be read: {(error.strerror or str(error)).lower()}") from None
     except UnicodeDecodeError:
-        raise Unreadable(f"{path} is not text in UTF-8: leave it out, or say --extensions") from None
+        raise UnreadableFile(f"{path} is not text in UTF-8: leave it out, or say --extensions") from None
 
 
 def write_whole(path: Path, text: str) -> None:
-    """The file holds the new text or still the old one, with the same mode; a link stays one. Raises Unreadable."""
+    """The file holds the new text or still the old one, with the same mode; a link stays one. Raises UnreadableFile."""
     target = path.resolve()
     temporary = ""
     try:
@@ -51,4 +51,4 @@ def write_whole(path: Path, text: str) -> None:
     except OSError as error:
         if temporary:
             Path(temporary).unlink(missing_ok=True)
-        raise Unreadable(f"{path} cannot be written: {(error.strerror or str(error)).lower()}") from None
+        raise UnreadableFile(f"{path} cannot be written: {(error.strerror or str(error)).lower()}") from None

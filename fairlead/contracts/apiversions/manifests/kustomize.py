@@ -12,7 +12,7 @@ from fairlead.contracts.apiversions.decide.trees import Tree
 from fairlead.contracts.apiversions.manifests import positions
 
 if TYPE_CHECKING:
-    from fairlead.contracts.apiversions.manifests.conversions import Wish
+    from fairlead.contracts.apiversions.manifests.conversions import ManifestWish
 
 KUSTOMIZATION = ("Kustomization", "Component")
 FIELDS = ("patches", "patchesJson6902", "patchesStrategicMerge", "replacements", "vars", "resources")
@@ -30,7 +30,7 @@ class Reference(Struct, frozen=True, kw_only=True):
     problem: str = ""
 
 
-def references(node: yaml.Node, tree: object, wish: Wish) -> Iterator[Reference]:
+def references(node: yaml.Node, tree: object, wish: ManifestWish) -> Iterator[Reference]:
     """All that name another version of a kind that is converted."""
     if isinstance(tree, dict) and is_kustomization(tree):
         yield from _below(node, tree, wish, None)
@@ -42,7 +42,7 @@ def is_kustomization(tree: Tree) -> bool:
     return kind in KUSTOMIZATION or (kind is None and any(name in tree for name in FIELDS))
 
 
-def _below(node: yaml.Node, tree: Any, wish: Wish, holder: Tree | None) -> Iterator[Reference]:
+def _below(node: yaml.Node, tree: Any, wish: ManifestWish, holder: Tree | None) -> Iterator[Reference]:
     if isinstance(tree, dict) and isinstance(node, yaml.MappingNode):
         kind = wish.kinds.get((str(tree.get("group")), str(tree.get("kind"))))
         version = positions.value_at(node, "version")
@@ -67,14 +67,14 @@ def _below(node: yaml.Node, tree: Any, wish: Wish, holder: Tree | None) -> Itera
 _PATHS = "what is done to the target is written in fields of the old version: rewrite it by hand, with the version"
 
 
-def _is_merged(holder: Tree | None, wish: Wish) -> bool:
+def _is_merged(holder: Tree | None, wish: ManifestWish) -> bool:
     """Whether the patch is a part of an object in a file of its own, which is converted as others are."""
     path = holder.get("path") if isinstance(holder, dict) else None
     documents = wish.beside(path) if isinstance(path, str) else []
     return bool(documents) and all(isinstance(each, dict) and "kind" in each for each in documents)
 
 
-def _inline(node: yaml.Node, tree: Any, wish: Wish) -> Iterator[Reference]:
+def _inline(node: yaml.Node, tree: Any, wish: ManifestWish) -> Iterator[Reference]:
     """Patches that are texts inside of the kustomization."""
     if isinstance(node, yaml.ScalarNode) and isinstance(tree, str):
         for group, kind in wish.kinds:

@@ -14,7 +14,7 @@ from fairlead.contracts.apiversions.manifests.positions import Comment, end_of, 
 from fairlead.contracts.apiversions.manifests.rendering import Leaf, Place, is_leaf
 
 
-class Gone(Struct, frozen=True):
+class GoneLeaf(Struct, frozen=True):
     """A leaf that is not at its place any more."""
 
     place: Place
@@ -25,12 +25,12 @@ class Gone(Struct, frozen=True):
 
 
 class Moves(Struct, frozen=True):
-    gone: tuple[Gone, ...]
-    came: Mapping[Place, Gone]
+    gone: tuple[GoneLeaf, ...]
+    came: Mapping[Place, GoneLeaf]
     """By the place where it is now."""
     new: tuple[Place, ...]
     """Leaves that were not there before."""
-    comments: tuple[tuple[Comment, Gone | None], ...] = ()
+    comments: tuple[tuple[Comment, GoneLeaf | None], ...] = ()
     """Those in what is written anew, with the leaf that each goes with."""
 
     def leaf(self, place: Place) -> Leaf | None:
@@ -94,7 +94,7 @@ def moves_of(text: str, root: yaml.Node, old: Any, new: Any) -> Moves:
     gone = tuple(_gone(text, root, old, new, ()))
     added = [*_new(root, old, new, ())]
     free = list(gone)
-    came: dict[Place, Gone] = {}
+    came: dict[Place, GoneLeaf] = {}
     for by_name in (True, False):
         for place, value in added:
             found = [
@@ -110,7 +110,7 @@ def _is_below(place: Place, other: Place) -> bool:
     return other[: len(place)] == place
 
 
-def _beside(gone: Sequence[Gone], comment: Comment, text: str) -> Gone | None:
+def _beside(gone: Sequence[GoneLeaf], comment: Comment, text: str) -> GoneLeaf | None:
     """The leaf on the line of the comment, or the next one."""
     same_line = [each for each in gone if each.end <= comment.start and each.end >= line_start(text, comment.start)]
     if same_line:
@@ -127,7 +127,7 @@ def stays(node: yaml.Node, old: Any, new: Any) -> bool:
     return isinstance(old, list) and isinstance(new, list) and len(old) == len(new)
 
 
-def _gone(text: str, node: yaml.Node, old: Any, new: Any, place: Place) -> Iterator[Gone]:
+def _gone(text: str, node: yaml.Node, old: Any, new: Any, place: Place) -> Iterator[GoneLeaf]:
     if same(old, new):
         return
     if not stays(node, old, new):
@@ -146,13 +146,13 @@ def _gone(text: str, node: yaml.Node, old: Any, new: Any, place: Place) -> Itera
             yield from _leaves(text, value, old[key.value], here)
 
 
-def _leaves(text: str, node: yaml.Node, value: Any, place: Place) -> Iterator[Gone]:
+def _leaves(text: str, node: yaml.Node, value: Any, place: Place) -> Iterator[GoneLeaf]:
     if is_leaf(value) or not is_block(node):
         start, end = node.start_mark.index, end_of(node, text)
         shown = text[start:end]
         if shown and is_leaf(value):
             below = is_first(text, start) and not isinstance(place[-1], int)
-            yield Gone(place, value, start, end, f"\n{shown}" if below else shown)
+            yield GoneLeaf(place, value, start, end, f"\n{shown}" if below else shown)
     elif isinstance(node, yaml.SequenceNode):
         for index, item in enumerate(node.value):
             yield from _leaves(text, item, value[index], (*place, index))

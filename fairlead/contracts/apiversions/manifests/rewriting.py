@@ -21,7 +21,7 @@ from fairlead.contracts.apiversions.manifests.braces import Hidden, depth_above,
 from fairlead.contracts.apiversions.manifests.moves import Moves, moves_of, stays
 from fairlead.contracts.apiversions.manifests.positions import Entry, end_of, is_block, line_end, line_start
 from fairlead.contracts.apiversions.manifests.rendering import Place, Style
-from fairlead.engine.object_files import Unreadable, documents_in
+from fairlead.engine.object_files import UnreadableFile, documents_in
 
 
 class Unkept(ValueError):
@@ -36,7 +36,7 @@ class Edit(Struct, frozen=True):
     """Of the values in it."""
 
 
-class Page(Struct, frozen=True):
+class ManifestText(Struct, frozen=True):
     """A text, and what is known of the change."""
 
     hidden: Hidden
@@ -54,7 +54,7 @@ def edits_of(hidden: Hidden, root: yaml.Node, old: Any, new: Any) -> list[Edit]:
     if repeated := next(positions.twice(root), None):
         line = repeated.start_mark.line + 1
         raise Unkept(f"{repeated.value} at line {line} is there twice (in two branches of a condition?)")
-    page = Page(hidden, moves_of(text, root, old, new), style_of(root))
+    page = ManifestText(hidden, moves_of(text, root, old, new), style_of(root))
     ranges = [*_changes(page, root, old, new, ())]
     inside = [
         each for each in positions.comments(text, [root]) if any(one.start <= each.start < one.end for one in ranges)
@@ -85,7 +85,7 @@ def check(hidden: Hidden, after: str, wanted: list[Any]) -> None:
             raise Unkept(f"the template at line {line} gives lines of one depth, and its field moves to another")
     try:
         found = documents_in(after, "what would be written")
-    except Unreadable as error:
+    except UnreadableFile as error:
         raise Unkept(str(error)) from None
     if not same(found, wanted):
         raise Unkept("the way it is written (anchors, or an unusual layout) cannot be kept: rewrite it by hand")
@@ -111,7 +111,7 @@ def _comments(text: str) -> Counter[str]:
     return Counter(each.text for each in positions.comments(text, [*yaml.compose_all(text, Loader=yaml.SafeLoader)]))
 
 
-def _changes(page: Page, node: yaml.Node, old: Any, new: Any, place: Place) -> Iterator[Edit]:
+def _changes(page: ManifestText, node: yaml.Node, old: Any, new: Any, place: Place) -> Iterator[Edit]:
     if same(old, new):
         return
     start, end, column = node.start_mark.index, end_of(node, page.text), node.start_mark.column
@@ -136,7 +136,9 @@ def _fits(node: yaml.Node, old: Any, new: Any) -> bool:
     return not is_block(node) or stays(node, old, new)
 
 
-def _in_mapping(page: Page, node: yaml.Node, old: dict[str, Any], new: dict[str, Any], place: Place) -> Iterator[Edit]:
+def _in_mapping(
+    page: ManifestText, node: yaml.Node, old: dict[str, Any], new: dict[str, Any], place: Place
+) -> Iterator[Edit]:
     there = positions.entries(node)
     if [key.value for key, _ in there] != [*old]:
         raise Unkept(f"the mapping at line {node.start_mark.line + 1} takes values from elsewhere (an anchor?)")
@@ -161,7 +163,7 @@ def _in_mapping(page: Page, node: yaml.Node, old: dict[str, Any], new: dict[str,
         yield _appended(page, node, rest, new, place)
 
 
-def _entries_at(page: Page, old: Entry, names: list[str], new: dict[str, Any], place: Place) -> Edit:
+def _entries_at(page: ManifestText, old: Entry, names: list[str], new: dict[str, Any], place: Place) -> Edit:
     key, value = old
     column = key.start_mark.column
     text = f"\n{' ' * column}".join(_entry(page, name, new, place, column) for name in names)
@@ -170,7 +172,7 @@ def _entries_at(page: Page, old: Entry, names: list[str], new: dict[str, Any], p
     return _replaced(page, key.start_mark.index, end, text, column, *((*place, name) for name in names))
 
 
-def _refuse_unseen(page: Page, entry: Entry) -> None:
+def _refuse_unseen(page: ManifestText, entry: Entry) -> None:
     """Templates below an entry that give more of what it holds cannot be moved, and must not stay without it."""
     key, value = entry
     is_empty = isinstance(value, yaml.ScalarNode) and not value.value and not value.style
@@ -189,17 +191,17 @@ def _inset(line: str) -> int:
     return len(line) - len(line.lstrip())
 
 
-def _entry(page: Page, name: str, new: dict[str, Any], place: Place, column: int) -> str:
+def _entry(page: ManifestText, name: str, new: dict[str, Any], place: Place, column: int) -> str:
     return rendering.entry(name, new[name], place, column, page.style, page.moves.leaf)
 
 
-def _replaced(page: Page, start: int, end: int, text: str, column: int, *places: Place) -> Edit:
+def _replaced(page: ManifestText, start: int, end: int, text: str, column: int, *places: Place) -> Edit:
     """Comments in between that go with no value stand before it."""
     left = page.moves.left_in(start, end)
     return Edit(start, end, "".join(f"{each}\n{' ' * column}" for each in left) + text, places)
 
 
-def _without(page: Page, gone: list[Entry], others: list[Entry]) -> Iterator[Edit]:
+def _without(page: ManifestText, gone: list[Entry], others: list[Entry]) -> Iterator[Edit]:
     """The mapping without these entries; something else is in it."""
     text = page.text
     for key, value in gone:
@@ -216,14 +218,14 @@ def _without(page: Page, gone: list[Entry], others: list[Entry]) -> Iterator[Edi
             raise Unkept(f"{key.value} at line {key.start_mark.line + 1} begins an item of which nothing else stays")
 
 
-def _appended(page: Page, node: yaml.Node, names: list[str], new: dict[str, Any], place: Place) -> Edit:
+def _appended(page: ManifestText, node: yaml.Node, names: list[str], new: dict[str, Any], place: Place) -> Edit:
     column = node.start_mark.column
     end = line_end(page.text, end_of(node, page.text))
     text = "".join(f"\n{' ' * column}{_entry(page, name, new, place, column)}" for name in names)
     return Edit(end, end, text, tuple((*place, name) for name in names))
 
 
-def _check_branches(page: Page, edits: list[Edit]) -> None:
+def _check_branches(page: ManifestText, edits: list[Edit]) -> None:
     """A value must stay in its branch of a condition, and no condition may lose a part of what it is about."""
     hidden, moves = page.hidden, page.moves
     if not hidden.bounds:

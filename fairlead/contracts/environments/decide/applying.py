@@ -21,7 +21,7 @@ from kubeloop.objects.meta import Meta, Ref
 Existing = Callable[[Ref], Meta | None]
 
 
-class Facts(Struct, frozen=True):
+class ApplyFacts(Struct, frozen=True):
     """What decides whether an object must be applied."""
 
     scope: str
@@ -55,7 +55,7 @@ class Lacking(Struct, frozen=True):
         return bool(self.writes or self.refusals or self.undone)
 
 
-def lacking(objects: Iterable[Wanted], does: Does, facts: Facts) -> Lacking:
+def lacking(objects: Iterable[Wanted], does: Does, facts: ApplyFacts) -> Lacking:
     """What must be applied for these objects to be as they are wanted."""
     if facts.applied is None:
         return Lacking()
@@ -63,13 +63,13 @@ def lacking(objects: Iterable[Wanted], does: Does, facts: Facts) -> Lacking:
     return sorted_out((applied(each, does, facts) for each in outdated), facts)
 
 
-def missing(objects: Iterable[Wanted], does: Does, facts: Facts) -> Lacking:
+def missing(objects: Iterable[Wanted], does: Does, facts: ApplyFacts) -> Lacking:
     """What must be created because it is not there; what is there is left as it is."""
     absent = [each for each in objects if facts.existing(each.ref) is None]
     return sorted_out((created(each, does, facts) for each in absent), facts)
 
 
-def applied(wanted: Wanted, does: Does, facts: Facts) -> Apply:
+def applied(wanted: Wanted, does: Does, facts: ApplyFacts) -> Apply:
     """It tells what was there before, so that an answer about one incarnation is not taken for that about another."""
     found = facts.existing(wanted.ref)
     before = (facts.applied or {}).get(wanted.ref) or ("nothing" if found is None else found.uid)
@@ -87,7 +87,7 @@ def applied(wanted: Wanted, does: Does, facts: Facts) -> Apply:
     )
 
 
-def created(wanted: Wanted, does: Does, facts: Facts) -> Create:
+def created(wanted: Wanted, does: Does, facts: ApplyFacts) -> Create:
     return Create(
         repeatable=True,
         resource=wanted.resource,
@@ -102,7 +102,7 @@ def created(wanted: Wanted, does: Does, facts: Facts) -> Create:
     )
 
 
-def sorted_out(writes: Iterable[Apply | Create], facts: Facts) -> Lacking:
+def sorted_out(writes: Iterable[Apply | Create], facts: ApplyFacts) -> Lacking:
     """By what is known of trying each."""
     fresh: list[AnyWrite] = []
     refusals: list[Refusal] = []

@@ -6,7 +6,7 @@ from datetime import datetime
 
 from msgspec import Struct
 
-from fairlead.contracts.environments.decide.applying import Facts, Refusal, lacking
+from fairlead.contracts.environments.decide.applying import ApplyFacts, Refusal, lacking
 from fairlead.contracts.environments.decide.moments import BALANCER, soon
 from fairlead.contracts.environments.decide.objects.balancer import balancer
 from fairlead.contracts.environments.decide.objects.console import console
@@ -67,7 +67,7 @@ def _had(
     if wanted is None:
         return _removed(stand, resource, found)
     meta = None if found is None else found.metadata
-    facts = Facts(stand.uid, stand.seen.applied, stand.seen.answers, lambda _: meta, stand.occasion)
+    facts = ApplyFacts(stand.uid, stand.seen.applied, stand.seen.answers, lambda _: meta, stand.occasion)
     outdated = lacking((wanted,), Does.APPLY_OBJECT, facts)
     again = now + REFUSAL_HOLDS if outdated.undone else None
     return Beside(outdated.writes, undoings(outdated), outdated.refusals, again)

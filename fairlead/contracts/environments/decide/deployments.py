@@ -13,7 +13,7 @@ from typing import Any
 import msgspec
 from msgspec import Struct, structs
 
-from fairlead.contracts.environments.decide.applying import Facts, lacking, sorted_out
+from fairlead.contracts.environments.decide.applying import ApplyFacts, lacking, sorted_out
 from fairlead.contracts.environments.decide.applying import applied as apply
 from fairlead.contracts.environments.decide.companion_pods import stuck_pod
 from fairlead.contracts.environments.decide.identity import resource_id_of
@@ -66,8 +66,10 @@ class Companion(Struct, frozen=True, kw_only=True):
         return Ref(self.resource, self.own.metadata.namespace, self.own.metadata.name, self.uid)
 
     @property
-    def facts(self) -> Facts:
-        return Facts(self.uid, self.seen.applied, self.seen.answers, self.existing, str(self.own.metadata.generation))
+    def facts(self) -> ApplyFacts:
+        return ApplyFacts(
+            self.uid, self.seen.applied, self.seen.answers, self.existing, str(self.own.metadata.generation)
+        )
 
     @property
     def held(self) -> tuple[tuple[Ref, Meta], ...]:

@@ -18,7 +18,7 @@ _SEMVER = re.compile(
 )
 
 
-class Version(Struct, frozen=True):
+class SemVer(Struct, frozen=True):
     """A SemVer 2.0 version without its build metadata, ordered by precedence."""
 
     major: int
@@ -26,16 +26,16 @@ class Version(Struct, frozen=True):
     patch: int
     pre: tuple[str, ...] = ()
 
-    def __lt__(self, other: Version) -> bool:
+    def __lt__(self, other: SemVer) -> bool:
         return self._precedence < other._precedence
 
-    def __le__(self, other: Version) -> bool:
+    def __le__(self, other: SemVer) -> bool:
         return self._precedence <= other._precedence
 
-    def __gt__(self, other: Version) -> bool:
+    def __gt__(self, other: SemVer) -> bool:
         return self._precedence > other._precedence
 
-    def __ge__(self, other: Version) -> bool:
+    def __ge__(self, other: SemVer) -> bool:
         return self._precedence >= other._precedence
 
     def __str__(self) -> str:
@@ -59,19 +59,19 @@ def tag_of(ref: str) -> str | None:
     return tag if colon else None
 
 
-def version_of(ref: str) -> Version | None:
+def version_of(ref: str) -> SemVer | None:
     """The version that the tag spells: `v`, then SemVer with `--` in place of `+`, which a tag cannot hold."""
     tag = tag_of(ref)
     return parsed(tag[1:].replace("--", "+")) if tag is not None and tag.startswith("v") else None
 
 
-def parsed(text: str) -> Version | None:
+def parsed(text: str) -> SemVer | None:
     """None where the text is no SemVer 2.0 version."""
     found = _SEMVER.fullmatch(text)
     if found is None:
         return None
     major, minor, patch, pre = found.groups()
-    return Version(int(major), int(minor), int(patch), tuple(pre.split(".")) if pre else ())
+    return SemVer(int(major), int(minor), int(patch), tuple(pre.split(".")) if pre else ())
 
 
 def at_least(ref: str, version: str) -> bool:
@@ -98,7 +98,7 @@ def refused_upgrade(running: str, wanted: str) -> str:
     return f"Refusing to upgrade from {running} to {wanted}. {allowed}" if allowed else ""
 
 
-def _way(before: Version, after: Version) -> str:
+def _way(before: SemVer, after: SemVer) -> str:
     """What is allowed instead; empty when this step is."""
     if after < before:
         return f"Downgrades are not possible: use an image of version v{before} or later."
@@ -109,7 +109,7 @@ def _way(before: Version, after: Version) -> str:
     return ""
 
 
-def _way_from_zero(before: Version, after: Version) -> str:
+def _way_from_zero(before: SemVer, after: SemVer) -> str:
     if after.major == 0:
         if after.minor <= before.minor + 1 or (before.minor, after.minor) == (130, 147):
             return ""

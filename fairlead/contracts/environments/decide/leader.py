@@ -166,7 +166,7 @@ class _StatefulSet(Struct, frozen=True):
     spec: _Spec = _Spec()
 
 
-class Unreadable(Exception):
+class UnreadableGeneration(Exception):
     """The objects of a generation do not say how it is spoken to."""
 
 
@@ -179,7 +179,7 @@ class Made(Struct, frozen=True):
 
 
 def leader_by_objects(stand: Standing, statefulset: bytes, listeners: bytes) -> Made:
-    """From the bodies of N's StatefulSet and of its ConfigMap; raises Unreadable."""
+    """From the bodies of N's StatefulSet and of its ConfigMap; raises UnreadableGeneration."""
     try:
         made = msgspec.json.decode(statefulset, type=_StatefulSet)
         file = msgspec.json.decode(listeners, type=_ConfigMap).data.get(LISTENERS_FILE, "")
@@ -188,7 +188,7 @@ def leader_by_objects(stand: Standing, statefulset: bytes, listeners: bytes) -> 
         signs_in = external.authenticator_kind in LOGS_IN
         port = external.port if signs_in else stand.settings.ports.internal_http if internal is None else internal.port
     except (*UNREADABLE, ValueError) as error:
-        raise Unreadable(str(error)) from error
+        raise UnreadableGeneration(str(error)) from error
     container = _container(made)
     leader = _leader(
         stand,
@@ -205,7 +205,7 @@ def _container(made: _StatefulSet) -> _Container:
     named = (each for each in containers if each.name == ENVIRONMENTD)
     found = next(named, None) or next(iter(containers), None)
     if found is None:
-        raise Unreadable("its pod template has no container")
+        raise UnreadableGeneration("its pod template has no container")
     return found
 
 

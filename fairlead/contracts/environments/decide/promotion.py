@@ -15,7 +15,7 @@ from fairlead.contracts.environments.decide.leader import (
     IS_LEADER,
     Leader,
     Made,
-    Unreadable,
+    UnreadableGeneration,
     leader_by_objects,
     state_of,
     unheard,
@@ -101,7 +101,7 @@ def made_of(stand: Standing, now: datetime) -> Made | Verdict | Need:
                 return Hold(Reason.READ_FAILED, details=((str(ref), text or kind),))
     try:
         return leader_by_objects(stand, *bodies)
-    except Unreadable as error:
+    except UnreadableGeneration as error:
         sentence = f"it does not say how environmentd is reached ({error}): delete it, and it is created again"
         return Hold(Reason.READ_FAILED, details=((str(other), sentence),))
 

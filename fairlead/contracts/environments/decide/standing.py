@@ -11,7 +11,7 @@ from datetime import datetime, timedelta
 import msgspec
 from msgspec import Struct
 
-from fairlead.contracts.environments.decide.applying import Facts
+from fairlead.contracts.environments.decide.applying import ApplyFacts
 from fairlead.contracts.environments.decide.hash import rollout_hash
 from fairlead.contracts.environments.decide.objects.generation import generation_refs
 from fairlead.contracts.environments.decide.objects.names import environmentd_name, environmentd_service_name
@@ -73,9 +73,9 @@ class Standing(Struct, frozen=True, kw_only=True):
         return self.environment.spec
 
     @property
-    def facts(self) -> Facts:
+    def facts(self) -> ApplyFacts:
         """What decides whether an object of the environment must be applied."""
-        return Facts(self.uid, self.seen.applied, self.seen.answers, self.existing, self.occasion)
+        return ApplyFacts(self.uid, self.seen.applied, self.seen.answers, self.existing, self.occasion)
 
     @property
     def occasion(self) -> str:

@@ -28,7 +28,7 @@ FIXED = ("environmentId",)
 """Never changes."""
 
 
-class Change(Struct, frozen=True):
+class SpecChange(Struct, frozen=True):
     field: str
     before: object
     after: object
@@ -39,7 +39,7 @@ class Undo(Struct, frozen=True):
 
     active: int
     patch: Json
-    changes: tuple[Change, ...]
+    changes: tuple[SpecChange, ...]
 
 
 class Unknown(Struct, frozen=True):
@@ -134,12 +134,12 @@ def _undo(environment: Materialize, active: int, spec: Json, annotation: str | N
     current, wanted = environment.spec, _hash(spec, annotation)
     differ = [field for field in (*HASHED, *LATER) if current.get(field) != spec.get(field)]
     fields = [field for field in differ if _hash({**spec, field: current.get(field)}, annotation) != wanted]
-    changes = [Change(f"spec.{field}", current.get(field), spec.get(field)) for field in fields]
+    changes = [SpecChange(f"spec.{field}", current.get(field), spec.get(field)) for field in fields]
     patch: Json = {}
     if fields:
         patch["spec"] = {field: merge_patch(current.get(field), spec.get(field)) for field in fields}
     before = environment.metadata.annotations.get(FORCE_ROLLOUT)
     if before != annotation:
-        changes.append(Change(f"metadata.annotations[{FORCE_ROLLOUT}]", before, annotation))
+        changes.append(SpecChange(f"metadata.annotations[{FORCE_ROLLOUT}]", before, annotation))
         patch["metadata"] = {"annotations": {FORCE_ROLLOUT: annotation}}
     return Undo(active, bound(environment, patch), tuple(changes))

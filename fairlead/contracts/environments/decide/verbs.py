@@ -8,7 +8,7 @@ import msgspec
 
 from fairlead.contracts.environments.decide.forcing import Force, force
 from fairlead.contracts.environments.decide.objects.names import environmentd_name, listeners_name
-from fairlead.contracts.environments.decide.undo import Change, Undo, Unknown, undo
+from fairlead.contracts.environments.decide.undo import SpecChange, Undo, Unknown, undo
 from fairlead.contracts.environments.kinds import MATERIALIZES, Json, Materialize
 from fairlead.core.ask import Answers, Ask, Good, Need, Read
 from fairlead.core.verb import Absent, Nothing, Refused, VerbAnswer, VerbPlan, VerbRequest, VerbWrite, follow
@@ -107,7 +107,7 @@ def _said(environment: Materialize, found: Undo) -> str:
     )
 
 
-def _change(change: Change) -> str:
+def _change(change: SpecChange) -> str:
     if all(isinstance(value, str | int | None) for value in (change.before, change.after)):
         return f"{change.field}: {_shown(change.before)} -> {_shown(change.after)}"
     return f"{change.field}: {'taken away' if change.after is None else 'as it was'}"

@@ -22,9 +22,9 @@ from fairlead.contracts.environments.stand_in.rules import (
     LEADER,
     NEVER,
     READY,
-    Facts,
     LeaderState,
     Settings,
+    StatusFacts,
     settings_of,
     standing,
 )
@@ -167,7 +167,7 @@ class Environmentd:
     def _standing(self) -> LeaderState | None:
         world = self._world
         told, leader = world.told(self.environment, self.generation), world.leaders.get(self.environment)
-        facts = Facts(self.generation, self._started, leader, self._skipped, told)
+        facts = StatusFacts(self.generation, self._started, leader, self._skipped, told)
         return standing(self.settings, facts, clock.monotonic())
 
     async def answer(self, call: Call) -> Reply:

@@ -59,7 +59,7 @@ class Settings(Struct, frozen=True):
     faults: Faults = Faults()
 
 
-class Facts(Struct, frozen=True):
+class StatusFacts(Struct, frozen=True):
     """What a status follows from: moments of the loop's clock, and who leads."""
 
     generation: int
@@ -104,7 +104,7 @@ def _seconds(text: str, otherwise: float) -> float:
         return otherwise
 
 
-def standing(settings: Settings, facts: Facts, now: float) -> LeaderState | None:
+def standing(settings: Settings, facts: StatusFacts, now: float) -> LeaderState | None:
     """What a generation is at; None when it is fenced, because a later one leads."""
     if facts.leader is not None and facts.leader > facts.generation:
         return None

@@ -7,7 +7,7 @@ import re
 from msgspec import Struct
 
 from fairlead.contracts.leaderworker.kinds import IntOrPercent, RollingUpdate
-from fairlead.core.rounding import Round, scaled
+from fairlead.core.rounding import Rounding, scaled
 
 _PERCENT = re.compile(r"[0-9]{1,9}%")
 
@@ -33,14 +33,14 @@ def budget(asked: RollingUpdate, replicas: int) -> Budget:
     would then never move, so that one group may be unavailable.
     """
     unreadable: list[str] = []
-    unavailable = _amount("maxUnavailable", asked.max_unavailable, 1, replicas, Round.DOWN, unreadable)
-    surge = min(_amount("maxSurge", asked.max_surge, 0, replicas, Round.UP, unreadable), replicas)
+    unavailable = _amount("maxUnavailable", asked.max_unavailable, 1, replicas, Rounding.DOWN, unreadable)
+    surge = min(_amount("maxSurge", asked.max_surge, 0, replicas, Rounding.UP, unreadable), replicas)
     if unavailable == surge == 0 and replicas > 0:
         unavailable = 1
     return Budget(unavailable, surge, tuple(unreadable))
 
 
-def _amount(field: str, value: IntOrPercent, default: int, of: int, rounding: Round, unreadable: list[str]) -> int:
+def _amount(field: str, value: IntOrPercent, default: int, of: int, rounding: Rounding, unreadable: list[str]) -> int:
     if isinstance(value, int) and value >= 0:
         return value
     if isinstance(value, str) and _PERCENT.fullmatch(value):

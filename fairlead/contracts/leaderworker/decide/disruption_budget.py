@@ -9,7 +9,7 @@ from msgspec import Struct
 
 from fairlead.contracts.leaderworker.kinds import DISRUPTION_BUDGET, LeaderWorkerSet
 from fairlead.core.integers import parse_integer
-from fairlead.core.rounding import Round, scaled
+from fairlead.core.rounding import Rounding, scaled
 
 _PERCENT = re.compile(r"[0-9]{1,3}%")
 _WHOLE = 100
@@ -47,7 +47,7 @@ def allowance_of(seen: LeaderWorkerSet) -> Allowance:
 def _groups(asked: str, replicas: int) -> int | None:
     if _PERCENT.fullmatch(asked):
         percent = int(asked[:-1])
-        return max(1, scaled(percent, replicas, Round.DOWN)) if percent <= _WHOLE else None
+        return max(1, scaled(percent, replicas, Rounding.DOWN)) if percent <= _WHOLE else None
     try:
         groups = parse_integer(asked, bits=32)
     except ValueError:

@@ -12,7 +12,7 @@ from collections.abc import Callable, Container, Iterable, Mapping
 from msgspec import Struct
 
 from fairlead.contracts.leaderworker.decide.budgets import Budget
-from fairlead.contracts.leaderworker.decide.planner import Group, Leaders, Numbers
+from fairlead.contracts.leaderworker.decide.planner import Leaders, Numbers, PlannedGroup
 from fairlead.contracts.leaderworker.decide.trees import part, texts
 from fairlead.contracts.leaderworker.kinds import (
     GROUP_INDEX,
@@ -194,7 +194,7 @@ def numbers_of(
         budget=allowed,
         leaders=None if leaders is None else _leaders(leaders),
         groups=tuple(
-            Group() if each is None else Group(each.is_ready and not each.is_leaving, each.is_updated)
+            PlannedGroup() if each is None else PlannedGroup(each.is_ready and not each.is_leaving, each.is_updated)
             for each in states
         ),
         kept_below=max(0, rolling_update(seen).partition),

@@ -10,7 +10,7 @@ from fairlead.contracts.leaderworker.decide.status import (
     GROUPS_PROGRESSING,
     GROUPS_UPDATING,
     MAX_RESTARTS_EXCEEDED,
-    Turn,
+    StatusEvent,
 )
 from fairlead.contracts.leaderworker.decide.stuck import StuckPod
 from fairlead.contracts.leaderworker.kinds import (
@@ -85,7 +85,7 @@ def reclaiming(seen: LeaderWorkerSet, replicas: int, drawn: Plan) -> EventNote |
     return _note(seen, GROUPS_PROGRESSING, _DELETE, one if first == last else several)
 
 
-def turned(seen: LeaderWorkerSet, turn: Turn) -> EventNote:
+def turned(seen: LeaderWorkerSet, turn: StatusEvent) -> EventNote:
     return _note(seen, turn.reason, _UPDATE, turn.note)
 
 

@@ -17,7 +17,7 @@ from msgspec.structs import replace
 from fairlead.contracts.leaderworker.decide.budgets import Budget
 
 
-class Group(Struct, frozen=True):
+class PlannedGroup(Struct, frozen=True):
     """One group by its index; one that is not there is neither."""
 
     ready: bool = False
@@ -25,7 +25,7 @@ class Group(Struct, frozen=True):
     """Leader and workers carry the selected key."""
 
 
-_MISSING = Group()
+_MISSING = PlannedGroup()
 
 
 class Leaders(Struct, frozen=True):
@@ -44,7 +44,7 @@ class Numbers(Struct, frozen=True):
     """Groups that are wanted, surge apart."""
     budget: Budget
     leaders: Leaders | None
-    groups: tuple[Group, ...] = ()
+    groups: tuple[PlannedGroup, ...] = ()
     """By index, those that are missing at the end left out."""
     kept_below: int = 0
     """The partition that a person asks for: groups below it stay as they are."""
@@ -169,7 +169,7 @@ RULES: tuple[_Rule, ...] = (_select, _rest, _scale_up, _pause, _await_controller
 """Section 3.10 point 4 where leaders are there; the first that answers wins, and the last always does."""
 
 
-def _states(seen: Numbers, count: int) -> tuple[Group, ...]:
+def _states(seen: Numbers, count: int) -> tuple[PlannedGroup, ...]:
     return (*seen.groups[:count], *(_MISSING,) * (count - len(seen.groups)))
 
 
@@ -185,7 +185,7 @@ def _burst(seen: Numbers, unready: int) -> int:
     return seen.replicas + seen.budget.surge
 
 
-def lowered(groups: Sequence[Group], step: int, partition: int) -> int:
+def lowered(groups: Sequence[PlannedGroup], step: int, partition: int) -> int:
     """The partition, lowered as far as `step` groups may be away at once (section 3.10 point 6).
 
     With 4 groups and a step of 1 it is 3; once group 3 is updated and ready, 2. Groups below that are not ready use the
@@ -204,12 +204,12 @@ def lowered(groups: Sequence[Group], step: int, partition: int) -> int:
     return min(candidate, partition)
 
 
-def _stays(group: Group, index: int, partition: int) -> bool:
+def _stays(group: PlannedGroup, index: int, partition: int) -> bool:
     """Whether it is ready, and the partition does not take it away."""
     return group.ready and (group.updated or index < partition)
 
 
-def _ready_after(groups: Sequence[Group], partition: int, replicas: int) -> int:
+def _ready_after(groups: Sequence[PlannedGroup], partition: int, replicas: int) -> int:
     """Ready groups that neither the partition nor the replicas would take away (section 3.10 point 7)."""
     return sum(_stays(each, index, partition) for index, each in enumerate(groups[:replicas]))
 
@@ -266,7 +266,7 @@ def _blocking(seen: Numbers, leaders: Leaders, drawn: Plan) -> tuple[int, ...]:
     sick = tuple(
         index for index, each in enumerate(groups) if index < drawn.partition and not each.ready and not each.updated
     )
-    healed = tuple(Group(True, each.updated) if index in sick else each for index, each in enumerate(groups))
+    healed = tuple(PlannedGroup(True, each.updated) if index in sick else each for index, each in enumerate(groups))
     step = seen.budget.unavailable + leaders.replicas - seen.replicas
     return sick if lowered(healed, step, leaders.partition) < drawn.partition else ()
 

@@ -11,7 +11,7 @@ from collections.abc import Iterator
 from fairlead.contracts.leaderworker.decide.exclusive_placement import place_exclusively
 from fairlead.contracts.leaderworker.decide.gang_scheduling import GANG_SCHEDULERS, pod_group_name
 from fairlead.contracts.leaderworker.decide.identity import group_key, parent_and_ordinal
-from fairlead.contracts.leaderworker.decide.pod_view import PodView, Refusal, environment_of
+from fairlead.contracts.leaderworker.decide.pod_view import PodRefusal, PodView, environment_of
 from fairlead.contracts.leaderworker.decide.subgroups import join_subgroup
 from fairlead.contracts.leaderworker.decide.tpu import tpu_variables
 from fairlead.contracts.leaderworker.kinds import (
@@ -33,7 +33,7 @@ LEADER_ADDRESS, GROUP_SIZE, OWN_INDEX = "LWS_LEADER_ADDRESS", "LWS_GROUP_SIZE", 
 
 
 def admitted(tree: Json, namespace: str = "", gang_scheduler: str = "") -> Json:
-    """The pod as it is created; raises Refusal (section 3.7 step 1). The tree that is given is not changed."""
+    """The pod as it is created; raises PodRefusal (section 3.7 step 1). The tree that is given is not changed."""
     pod = PodView(tree, namespace)
     if not pod.is_of_a_set:
         return tree
@@ -65,7 +65,7 @@ def _lead(pod: PodView) -> None:
 def _ordinal(pod: PodView) -> int:
     _, ordinal = parent_and_ordinal(pod.name)
     if ordinal is None:
-        raise Refusal(f"parsing pod ordinal for pod {pod.name}")
+        raise PodRefusal(f"parsing pod ordinal for pod {pod.name}")
     return ordinal
 
 
@@ -82,7 +82,7 @@ def _mark(pod: PodView, gang_scheduler: str) -> None:
 def _set_variables(pod: PodView, size: int) -> None:
     """Section 3.7 step 6: those of the set stand first, so that a user's may refer to them, and no name twice."""
     if GROUP_INDEX not in pod.labels:
-        raise Refusal(
+        raise PodRefusal(
             f"Failure constructing environment variables, no group index label found for pod {pod.namespace}/{pod.name}"
         )
     address = f"{pod.labels[NAME]}-{pod.labels[GROUP_INDEX]}.{pod.subdomain}.{pod.namespace}"

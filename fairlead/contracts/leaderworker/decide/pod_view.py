@@ -17,7 +17,7 @@ from fairlead.core.integers import parse_integer
 CONTAINERS = ("containers", "initContainers")
 
 
-class Refusal(ValueError):
+class PodRefusal(ValueError):
     """The pod cannot be one of a group; the text says why."""
 
 
@@ -74,11 +74,11 @@ class PodView:
     """A pod in the course of admission."""
 
     def __init__(self, tree: Json, namespace: str = "") -> None:
-        """Raises Refusal for what has no shape of a pod; `namespace` is where it is created."""
+        """Raises PodRefusal for what has no shape of a pod; `namespace` is where it is created."""
         try:
             msgspec.convert(tree, _Shape)
         except msgspec.ValidationError as error:
-            raise Refusal(f"the object is no pod that can be read: {error}") from None
+            raise PodRefusal(f"the object is no pod that can be read: {error}") from None
         self.tree = tree
         self._namespace = namespace
 
@@ -114,14 +114,14 @@ class PodView:
     def size(self) -> int:
         """Pods of the group."""
         if SIZE not in self.annotations:
-            raise Refusal(f"size annotation is unexpectedly missing for pod {self.name}")
+            raise PodRefusal(f"size annotation is unexpectedly missing for pod {self.name}")
         return self.number(SIZE, self.annotations[SIZE], "annotation")
 
     def number(self, key: str, value: str, what: str) -> int:
         try:
             return parse_integer(value)
         except ValueError as error:
-            raise Refusal(f"{what} {key} of pod {self.name}: {error}") from None
+            raise PodRefusal(f"{what} {key} of pod {self.name}: {error}") from None
 
     @property
     def containers(self) -> list[Json]:

@@ -44,7 +44,7 @@ class Recreations(Struct, frozen=True, omit_defaults=True):
 Counters: TypeAlias = Mapping[str, Recreations]
 
 
-class BackOff(Struct, frozen=True):
+class RecreationBackOff(Struct, frozen=True):
     first: timedelta
     longest: timedelta
 
@@ -54,10 +54,10 @@ class BackOff(Struct, frozen=True):
         return timedelta(seconds=min(seconds, self.longest.total_seconds()))
 
 
-class Limits(Struct, frozen=True):
+class RecreationLimits(Struct, frozen=True):
     """What a set asks for; without any, groups are recreated at once and for ever."""
 
-    back_off: BackOff | None = None
+    back_off: RecreationBackOff | None = None
     most: int | None = None
     problems: tuple[str, ...] = ()
     """A sentence for each annotation that counts as absent because it cannot be used."""
@@ -67,12 +67,12 @@ class Limits(Struct, frozen=True):
         return self.back_off is not None or self.most is not None
 
 
-def limits_of(seen: LeaderWorkerSet) -> Limits:
+def limits_of(seen: LeaderWorkerSet) -> RecreationLimits:
     problems: list[str] = []
-    return Limits(_back_off(seen, problems), _most(seen, problems), tuple(problems))
+    return RecreationLimits(_back_off(seen, problems), _most(seen, problems), tuple(problems))
 
 
-def _back_off(seen: LeaderWorkerSet, problems: list[str]) -> BackOff | None:
+def _back_off(seen: LeaderWorkerSet, problems: list[str]) -> RecreationBackOff | None:
     asked = seen.metadata.annotations.get(RECREATE_BACK_OFF)
     if asked is None:
         return None
@@ -83,7 +83,7 @@ def _back_off(seen: LeaderWorkerSet, problems: list[str]) -> BackOff | None:
     except (ValueError, OverflowError):
         first = longest = timedelta(0)
     if timedelta(0) < first <= longest:
-        return BackOff(first, longest)
+        return RecreationBackOff(first, longest)
     problems.append(
         f"{RECREATE_BACK_OFF} is {asked!r}, which is no FIRST[,LONGEST] of durations such as 10s,5m; it is ignored"
     )
@@ -124,7 +124,7 @@ def written(counters: Counters, living: frozenset[str]) -> str:
     return msgspec.json.encode(kept, order="sorted").decode()
 
 
-def failed_groups(limits: Limits, counters: Counters, leaders_by_name: Mapping[str, str]) -> list[int]:
+def failed_groups(limits: RecreationLimits, counters: Counters, leaders_by_name: Mapping[str, str]) -> list[int]:
     """Indexes of groups that are left as they are; `leaders_by_name` has the UID of each group's leader."""
     if limits.most is None:
         return []

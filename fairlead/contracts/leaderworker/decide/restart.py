@@ -17,7 +17,7 @@ from fairlead.contracts.leaderworker.decide.groups import is_ready, key_on
 from fairlead.contracts.leaderworker.decide.identity import parent_and_ordinal
 from fairlead.contracts.leaderworker.decide.recreations import (
     Counters,
-    Limits,
+    RecreationLimits,
     Recreations,
     entry_name,
     written,
@@ -50,7 +50,7 @@ class RestartSeen(Struct, frozen=True, kw_only=True):
     """Of the group's own revision."""
     waits_for_start: bool = False
     """Whether the set asks with its annotation that groups which have not started be left alone."""
-    limits: Limits = Limits()
+    limits: RecreationLimits = RecreationLimits()
     counters: Counters = {}
     living: frozenset[str] = frozenset()
     """Names of the entries of all keys and indexes that are there."""

@@ -13,7 +13,7 @@ from msgspec import Raw, Struct
 from fairlead.contracts.leaderworker.decide.defaulting import defaulted
 from fairlead.contracts.leaderworker.decide.disaggregated import validation as disaggregated
 from fairlead.contracts.leaderworker.decide.pod_admission import admitted
-from fairlead.contracts.leaderworker.decide.pod_view import Refusal
+from fairlead.contracts.leaderworker.decide.pod_view import PodRefusal
 from fairlead.contracts.leaderworker.decide.trees import part
 from fairlead.contracts.leaderworker.decide.validation import refusals, warnings
 from fairlead.contracts.leaderworker.kinds import Json
@@ -86,7 +86,7 @@ def default_pod(seen: ReviewSnapshot, _now: datetime) -> Admit:
         return given
     try:
         return _patched(given, admitted(given, review.namespace, seen.gang_scheduler))
-    except Refusal as refusal:
+    except PodRefusal as refusal:
         return _denied("no-place", str(refusal))
 
 

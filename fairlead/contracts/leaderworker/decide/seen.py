@@ -16,7 +16,7 @@ class Service(Struct, frozen=True):
     metadata: Meta
 
 
-class Reported(Struct, frozen=True):
+class ReportedStatus(Struct, frozen=True):
     """The status that this process last wrote of a set."""
 
     at: datetime
@@ -42,7 +42,7 @@ class SetSeen(Struct, frozen=True, kw_only=True):
     """Services that carry the set's name; one of an old release carries none."""
     budgets: tuple[PodBudget, ...] = ()
     """PodDisruptionBudgets that carry the set's name, where the operator keeps some."""
-    reported: Reported | None = None
+    reported: ReportedStatus | None = None
     """None: this process has not written the status yet."""
     answers: Answers
     settings: Settings

@@ -15,7 +15,7 @@ from fairlead.contracts.leaderworker.decide.recreations import counters_on, entr
 from fairlead.contracts.leaderworker.decide.revision_writes import forgotten
 from fairlead.contracts.leaderworker.decide.revisions import history_limit, surplus
 from fairlead.contracts.leaderworker.decide.seen import SetSeen
-from fairlead.contracts.leaderworker.decide.status import Report, report
+from fairlead.contracts.leaderworker.decide.status import StatusReport, report
 from fairlead.core.act import AnyWrite, Does, Patch, PatchKind
 
 COUNTS_SPACING = timedelta(seconds=1)
@@ -42,7 +42,7 @@ def reported(seen: SetSeen, groups: Sequence[GroupState], key: str, now: datetim
     return SetReport(writes, told.is_done, again)
 
 
-def _postponed(seen: SetSeen, told: Report, now: datetime) -> datetime | None:
+def _postponed(seen: SetSeen, told: StatusReport, now: datetime) -> datetime | None:
     """When a status is due that only counts anew, soon after another was written; None: at once (section 3.2 step 7).
 
     A group that is replaced changes the counts five times within a second or so. Whatever turns is reported at once.
@@ -59,7 +59,7 @@ def _postponed(seen: SetSeen, told: Report, now: datetime) -> datetime | None:
     return last.at + COUNTS_SPACING if counted == before else None
 
 
-def _status(seen: SetSeen, told: Report) -> tuple[AnyWrite, ...]:
+def _status(seen: SetSeen, told: StatusReport) -> tuple[AnyWrite, ...]:
     body = msgspec.json.encode({"status": told.status}, order="sorted")
     if not told.is_changed or _is_dropped(seen, told, body):
         return ()
@@ -78,7 +78,7 @@ def _status(seen: SetSeen, told: Report) -> tuple[AnyWrite, ...]:
     return (written,)
 
 
-def _is_dropped(seen: SetSeen, told: Report, body: bytes) -> bool:
+def _is_dropped(seen: SetSeen, told: StatusReport, body: bytes) -> bool:
     """Whether only the generation differs, and this very status was written: the definition has no place for it."""
     if seen.reported is None or seen.reported.body != body:
         return False
@@ -86,7 +86,7 @@ def _is_dropped(seen: SetSeen, told: Report, body: bytes) -> bool:
     return replace(told.status, observed_generation=before.observed_generation) == before
 
 
-def _forgotten(seen: SetSeen, told: Report, key: str) -> list[AnyWrite]:
+def _forgotten(seen: SetSeen, told: StatusReport, key: str) -> list[AnyWrite]:
     """After the status, in the round that found the update done (section 3.12 point 9).
 
     A view of pods may be older than a revision that came and went: groups have moved when the controller counts them.

@@ -38,20 +38,20 @@ _EXCLUDED = {
 """What each ends when it begins."""
 
 
-class Turn(Struct, frozen=True):
+class StatusEvent(Struct, frozen=True):
     """What the Event of a status write says."""
 
     reason: str
     note: str
 
 
-class Report(Struct, frozen=True):
+class StatusReport(Struct, frozen=True):
     status: LeaderWorkerSetStatus
     is_changed: bool
     """Whether it is to be written."""
     is_done: bool
     """Whether the update is done: all groups are ready on the selected key, and no partition holds any back."""
-    turn: Turn | None = None
+    turn: StatusEvent | None = None
 
 
 def report(
@@ -60,7 +60,7 @@ def report(
     groups: Sequence[GroupState],
     now: datetime,
     failed: Sequence[int] = (),
-) -> Report:
+) -> StatusReport:
     """The status after a round that recorded and applied what the spec says; `failed` groups are left as they are."""
     counted = [each for each in groups if each.counts]
     ready = sum(each.is_ready for each in counted)
@@ -77,7 +77,7 @@ def report(
         observed_generation=generation,
         conditions=tuple(replace(each, observed_generation=generation) for each in conditions),
     )
-    return Report(
+    return StatusReport(
         status=status,
         is_changed=status != seen.status,
         is_done=is_done(seen, counted),
@@ -138,11 +138,11 @@ def _with_failed(conditions: list[SetCondition], failed: Sequence[int], now: dat
     return [*others, SetCondition(FAILED, "True", MAX_RESTARTS_EXCEEDED, message, began)]
 
 
-def _turn(seen: LeaderWorkerSet, holding: tuple[str, ...], ready: int) -> Turn | None:
+def _turn(seen: LeaderWorkerSet, holding: tuple[str, ...], ready: int) -> StatusEvent | None:
     """One Event for a write that turns conditions: that of the update where it turns with another."""
     before = {each.type for each in seen.status.conditions if each.status == "True"}
     new = [each for each in holding if each not in before]
     if not new:
         return None
     reason, message = _SAID[new[0]]
-    return Turn(reason, f"{message}, with {ready} groups ready of total {seen.spec.replicas} groups")
+    return StatusEvent(reason, f"{message}, with {ready} groups ready of total {seen.spec.replicas} groups")

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from fairlead.contracts.leaderworker.decide.identity import parent_and_ordinal, subgroup_key
-from fairlead.contracts.leaderworker.decide.pod_view import PodView, Refusal
+from fairlead.contracts.leaderworker.decide.pod_view import PodRefusal, PodView
 from fairlead.contracts.leaderworker.kinds import (
     LEADER_EXCLUDED,
     LEADER_NAME,
@@ -24,7 +24,7 @@ def subgroup_size(pod: PodView) -> int:
     key = SUBGROUP_SIZE if SUBGROUP_SIZE in pod.annotations else OLD_SUBGROUP_SIZE
     size = pod.number(key, pod.annotations[key], "annotation")
     if size < 1:
-        raise Refusal(f"annotation {key} of pod {pod.name}: {size} is no size of a subgroup: at least 1 is needed")
+        raise PodRefusal(f"annotation {key} of pod {pod.name}: {size} is no size of a subgroup: at least 1 is needed")
     return size
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from fairlead.contracts.leaderworker.decide.identity import parent_and_ordinal
-from fairlead.contracts.leaderworker.decide.pod_view import PodView, Refusal, environment_of
+from fairlead.contracts.leaderworker.decide.pod_view import PodRefusal, PodView, environment_of
 from fairlead.contracts.leaderworker.decide.subgroups import has_subgroups, subgroup_size
 from fairlead.contracts.leaderworker.decide.trees import part
 from fairlead.contracts.leaderworker.kinds import LEADER_REQUESTS_TPUS, SUBGROUP_INDEX, WORKER_INDEX, Json
@@ -69,7 +69,7 @@ def _in_subgroup(pod: PodView, container: Json) -> list[Json]:
     size = subgroup_size(pod)
     _bounded(pod, size)
     if SUBGROUP_INDEX not in pod.labels:
-        raise Refusal(
+        raise PodRefusal(
             f"pod {pod.name} requests {RESOURCE} but belongs to no subgroup, so it has no place among TPU workers: a "
             "leader that is excluded from subgroups cannot request TPUs"
         )
@@ -116,4 +116,4 @@ def _port(container: Json) -> str | None:
 
 def _bounded(pod: PodView, hosts: int) -> None:
     if hosts > MOST_HOSTS:
-        raise Refusal(f"pod {pod.name} would get the names of {hosts} TPU workers, which no pod can hold")
+        raise PodRefusal(f"pod {pod.name} would get the names of {hosts} TPU workers, which no pod can hold")

@@ -23,7 +23,7 @@ from fairlead.contracts.leaderworker.kinds import (
 )
 from fairlead.core.field_errors import Encoded, invalid, required
 from fairlead.core.integers import parse_integer
-from fairlead.core.rounding import Round, scaled
+from fairlead.core.rounding import Rounding, scaled
 
 _TEMPLATE = "spec.leaderWorkerTemplate"
 _UPDATE = "spec.rolloutStrategy.rollingUpdateConfiguration"
@@ -78,7 +78,7 @@ def refusals(new: Json, old: Json | None = None) -> Iterator[str]:
 def warnings(new: Json, old: Json | None = None) -> Iterator[str]:
     """What a user should know although the object is taken (sections 2.5 and 5.15)."""
     name, wanted = text(part(new, "metadata"), "name"), _wanted(new)
-    most = wanted.replicas + min(amount_of(wanted.surge, wanted.replicas, Round.UP) or 0, wanted.replicas)
+    most = wanted.replicas + min(amount_of(wanted.surge, wanted.replicas, Rounding.UP) or 0, wanted.replicas)
     digits = len(str(max(0, most - 1)))
     if len(name) + digits > WORKER_SET_ROOM:
         yield (
@@ -171,8 +171,8 @@ def _budgets(wanted: SetNumbers) -> Iterator[str]:
         yield from budget_problems(path, value)
     if wanted.partition < 0:
         yield invalid(f"{_UPDATE}.partition", wanted.partition, _NEGATIVE)
-    unavailable = amount_of(wanted.unavailable, wanted.replicas, Round.DOWN)
-    surge = amount_of(wanted.surge, wanted.replicas, Round.UP)
+    unavailable = amount_of(wanted.unavailable, wanted.replicas, Rounding.DOWN)
+    surge = amount_of(wanted.surge, wanted.replicas, Rounding.UP)
     for (path, value), amount in zip(given.items(), (unavailable, surge), strict=True):
         if amount is None:
             yield invalid(path, Encoded(value), "invalid value")
@@ -193,7 +193,7 @@ def budget_problems(path: str, value: object) -> Iterator[str]:
         yield invalid(path, value, _NEGATIVE)
 
 
-def amount_of(value: object, replicas: int, rounding: Round) -> int | None:
+def amount_of(value: object, replicas: int, rounding: Rounding) -> int | None:
     """So many groups; None for what is neither a number nor a percentage, which may have a sign here."""
     if not isinstance(value, str):
         return _number(value, 0) if _is_number(value) else None

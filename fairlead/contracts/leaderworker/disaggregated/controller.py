@@ -37,7 +37,7 @@ from fairlead.core.ask import Answers
 from fairlead.core.decision import Decision
 from fairlead.core.explain import Explain
 from fairlead.engine.controller import Controller, RolloutKey, Telling, Wake, Watcher
-from fairlead.engine.decide.guard import Subject, subject_of
+from fairlead.engine.decide.guard import GuardedObject, subject_of
 from fairlead.engine.log_records import done, said
 from kubeloop.caches import Caches
 from kubeloop.informer import Change, Informer
@@ -112,7 +112,7 @@ def _newest(change: Change[Any]) -> Any:
     return change.new if change.new is not None else change.old
 
 
-def _subject(seen: DisaggregatedSeen) -> Subject:
+def _subject(seen: DisaggregatedSeen) -> GuardedObject:
     meta = seen.set.metadata
     made = (*(each.metadata for each in seen.children), *(each.metadata for each in seen.services))
     return subject_of(DISAGGREGATED_SETS, meta, meta.annotations, made, seen.answers, may_be_stamped=False)

@@ -52,7 +52,7 @@ from fairlead.contracts.plans.watched import WatchedWorkloads
 from fairlead.core.ask import Answers
 from fairlead.core.decision import Decide
 from fairlead.engine.controller import Controller, RolloutKey, Sink, Telling, Wake
-from fairlead.engine.decide.guard import Subject, subject_of
+from fairlead.engine.decide.guard import GuardedObject, subject_of
 from fairlead.engine.log_records import done, said
 from kubeloop.caches import Caches
 from kubeloop.informer import Informer
@@ -193,7 +193,7 @@ def _family(
     )
 
 
-def _subject(seen: FamilySeen) -> Subject:
+def _subject(seen: FamilySeen) -> GuardedObject:
     """What was made for it is read live while it is decided, and here nobody asks."""
     meta = seen.object.metadata
     return subject_of(seen.resource, meta, meta.annotations, (), seen.answers)

@@ -14,7 +14,7 @@ from msgspec import Struct
 
 from fairlead.contracts.plans.kinds import MOST_BATCHES, IntOrText, RolloutBatch, RolloutPlan
 from fairlead.core.integers import parse_integer
-from fairlead.core.rounding import Round, scaled
+from fairlead.core.rounding import Rounding, scaled
 
 _PERCENT = re.compile(r"[0-9]{1,9}%")
 
@@ -79,7 +79,7 @@ def pods_of(value: IntOrText | None, of: int) -> int | None:
         case int():
             return value if value >= 0 else None
         case str() if is_percent(value):
-            return scaled(parse_integer(value.removesuffix("%")), of, Round.UP)
+            return scaled(parse_integer(value.removesuffix("%")), of, Rounding.UP)
     return None
 
 

@@ -30,7 +30,7 @@ TRIES = Retry(tries=4, spacing_seconds=0.01, growth=5.0, codes=tuple(range(500, 
 """R-26: again after 10, 50 and 250 ms, and only where nobody answered or the other side failed."""
 
 
-class Refused(Struct, frozen=True):
+class HookRefused(Struct, frozen=True):
     text: str
 
 
@@ -42,7 +42,7 @@ def hooks_of(plan: RolloutPlan, batch: int | None, kind: str) -> tuple[RolloutWe
 
 def called(
     hooks: Sequence[RolloutWebhook], rollout: RolloutObject, status: RolloutStatus, phase: str, answers: Answers
-) -> Need | Refused | None:
+) -> Need | HookRefused | None:
     """None once all of them have accepted."""
     questions = [*_questions(hooks, rollout, status, phase)]
     stages = answers.lacking(*((each,) for each in questions))
@@ -52,7 +52,7 @@ def called(
         answer = answers[question]
         if isinstance(answer, Bad):
             said = f"status {answer.code}" if answer.code else answer.text or answer.kind
-            return Refused(f"failed to invoke a webhook: {hook.name} at {shown_url(hook.url)}: {said}")
+            return HookRefused(f"failed to invoke a webhook: {hook.name} at {shown_url(hook.url)}: {said}")
     return None
 
 

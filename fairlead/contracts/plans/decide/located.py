@@ -12,7 +12,7 @@ from msgspec.structs import replace
 from fairlead.contracts.plans.decide.batches import Batches, Mismatch, batches_of
 from fairlead.contracts.plans.decide.component_revisions import before, is_revision, resolved
 from fairlead.contracts.plans.decide.seen import TraitSeen
-from fairlead.contracts.plans.decide.workloads.attempt import Attempt, Before, Owner, Source
+from fairlead.contracts.plans.decide.workloads.attempt import Attempt, Before, Claimant, SourceWorkload
 from fairlead.contracts.plans.decide.workloads.handlers import Handler, recorded_span, starts_as_scale
 from fairlead.contracts.plans.decide.workloads.kind_table import kind_of, unsupported
 from fairlead.contracts.plans.decide.workloads.live import Paths, Style, Workload, WorkloadKind
@@ -34,9 +34,9 @@ class Located(Struct, frozen=True):
     """Why the plan does not lead to the recorded size."""
 
 
-def owner_of(seen: TraitSeen) -> Owner:
+def owner_of(seen: TraitSeen) -> Claimant:
     rollout = seen.rollout
-    return Owner(rollout.ref, seen.namespace_uid, rollout.configurations, takes_over=rollout.first_state == LOCATING)
+    return Claimant(rollout.ref, seen.namespace_uid, rollout.configurations, takes_over=rollout.first_state == LOCATING)
 
 
 def located(seen: TraitSeen, spec: TraitSpec, status: RolloutStatus) -> Located:
@@ -48,7 +48,7 @@ def located(seen: TraitSeen, spec: TraitSpec, status: RolloutStatus) -> Located:
     target = _live(seen, target_ref, kind)
     is_verified = status.target_generation != "" and status.effective_batches != ()
     names = _recorded_sources(status) if is_verified else _named_sources(seen, spec, status, target_ref, kind)
-    sources = tuple(Source(each, _live(seen, each, kind)) for each in names)
+    sources = tuple(SourceWorkload(each, _live(seen, each, kind)) for each in names)
     attempt = Attempt(
         owner=owner_of(seen),
         plan=spec.rollout_plan,

@@ -237,7 +237,7 @@ def _hooked(given: Pass, kind: str, phase: str) -> Turn | Need | None:
     if not named or (is_bounded and given.status.hook_failures >= hooks.MOST_FAILURES):
         return None
     answer = hooks.called(named, given.seen.rollout, given.status, phase, given.seen.answers)
-    if not isinstance(answer, hooks.Refused):
+    if not isinstance(answer, hooks.HookRefused):
         return answer
     status = replace(given.status, hook_failures=hooks.failures(given.status, answer.text, given.now))
     until = given.now + timedelta(seconds=hooks.AGAIN)

@@ -16,7 +16,16 @@ from fairlead.contracts.plans.decide.seen import TraitSeen
 from fairlead.contracts.plans.decide.states import Event
 from fairlead.contracts.plans.decide.why import Why
 from fairlead.contracts.plans.decide.workloads import reverts
-from fairlead.contracts.plans.decide.workloads.answers import Change, Done, Fail, Removal, Retry, Stamp, Step, Writes
+from fairlead.contracts.plans.decide.workloads.answers import (
+    Done,
+    Fail,
+    Removal,
+    Retry,
+    Stamp,
+    Step,
+    WorkloadChange,
+    Writes,
+)
 from fairlead.contracts.plans.kinds import FAILING, ROLLING, RolloutStatus, TraitSpec
 from fairlead.core.act import AnyWrite
 
@@ -30,7 +39,7 @@ class Turn(Struct, frozen=True, kw_only=True):
     status: RolloutStatus
     routed: tuple[AnyWrite, ...] = ()
     """Of routes; written first."""
-    changes: tuple[Change | Removal, ...] = ()
+    changes: tuple[WorkloadChange | Removal, ...] = ()
     """Written before the status."""
     notes: tuple[Note, ...] = ()
     why: Why | None = None
@@ -70,7 +79,7 @@ def moved(
     given: Pass,
     event: Event,
     status: RolloutStatus | None = None,
-    changes: Sequence[Change | Removal] = (),
+    changes: Sequence[WorkloadChange | Removal] = (),
     told: Sequence[Note] = (),
     *,
     is_last: bool = False,

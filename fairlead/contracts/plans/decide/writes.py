@@ -9,7 +9,7 @@ import msgspec
 from fairlead.contracts.plans.decide.notes import Note
 from fairlead.contracts.plans.decide.reading import written
 from fairlead.contracts.plans.decide.seen import RolloutObject
-from fairlead.contracts.plans.decide.workloads.answers import Change, Purpose, Removal
+from fairlead.contracts.plans.decide.workloads.answers import Purpose, Removal, WorkloadChange
 from fairlead.contracts.plans.kinds import Json, RolloutStatus
 from fairlead.core.act import AnyWrite, Delete, Does, EventNote, Patch, PatchKind
 from fairlead.core.merge_patch import merge_patch
@@ -23,7 +23,7 @@ _DOES = {
 _KNOWN = frozenset(each.encode_name for each in msgspec.structs.fields(RolloutStatus))
 
 
-def workload_write(change: Change | Removal, rollout: RolloutObject) -> AnyWrite:
+def workload_write(change: WorkloadChange | Removal, rollout: RolloutObject) -> AnyWrite:
     if isinstance(change, Removal):
         return Delete(ref=change.ref, does=Does.TERMINATE_POD, scope=rollout.metadata.uid, contested=True)
     return Patch(

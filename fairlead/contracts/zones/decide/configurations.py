@@ -11,10 +11,10 @@ from typing import Generic, Protocol, TypeVar
 
 from msgspec import Struct
 
-from fairlead.contracts.zones.configuration_kinds import Configuration, ConfigurationMeta
+from fairlead.contracts.zones.configuration_kinds import ConfigurationMeta, ConfigurationObject
 
 
-class Invalid(ValueError):
+class InvalidConfiguration(ValueError):
     """The object breaks a rule; the text begins with the field."""
 
 
@@ -30,7 +30,7 @@ class Valid(Protocol):
 
 C = TypeVar("C", bound=Valid)
 Reader = Callable[[ConfigurationMeta, object], C]
-"""What the metadata and the spec of an object mean; raises Invalid."""
+"""What the metadata and the spec of an object mean; raises InvalidConfiguration."""
 
 
 class Configurations(Struct, Generic[C], frozen=True):
@@ -53,12 +53,12 @@ class Observed(Struct, frozen=True):
     why: str = ""
 
 
-def observe(state: Configurations[C], item: Configuration, read: Reader[C]) -> tuple[Configurations[C], Observed]:
+def observe(state: Configurations[C], item: ConfigurationObject, read: Reader[C]) -> tuple[Configurations[C], Observed]:
     """The object is there in this version."""
     key = (item.metadata.namespace, item.metadata.name)
     try:
         newest = read(item.metadata, item.spec)
-    except Invalid as error:
+    except InvalidConfiguration as error:
         return state, Observed("invalid", str(error))
     held = state.in_force.get(key)
     if held is not None and held.uid == newest.uid and newest.generation <= held.generation:
@@ -66,7 +66,7 @@ def observe(state: Configurations[C], item: Configuration, read: Reader[C]) -> t
     return Configurations({**state.in_force, key: newest}), Observed("updated")
 
 
-def forget(state: Configurations[C], item: Configuration) -> tuple[Configurations[C], Observed]:
+def forget(state: Configurations[C], item: ConfigurationObject) -> tuple[Configurations[C], Observed]:
     """The object is gone; this is the last that was seen of it."""
     key = (item.metadata.namespace, item.metadata.name)
     held = state.in_force.get(key)

@@ -16,12 +16,12 @@ from fairlead.core.act import Create, Delete, Does
 from fairlead.core.ask import Ask, Bad, Discover, Good, Listing, Need, Read
 from fairlead.core.decision import Decision, Hold
 from fairlead.core.reason import Reason
-from fairlead.engine.decide.job import Turn
-from fairlead.engine.decide.migration import Plan
+from fairlead.engine.decide.job import StepResult
+from fairlead.engine.decide.migration import MigrationPlan
 from fairlead.engine.decide.storage_migration.journal import (
     BuiltIn,
+    MigrationPhase,
     Outcome,
-    Phase,
     Snapshot,
     StorageJournal,
     entering,
@@ -81,20 +81,20 @@ class _List(Struct, frozen=True):
     items: list[_Migration]
 
 
-def name_of(plan: Plan) -> str:
+def name_of(plan: MigrationPlan) -> str:
     return f"fairlead-{plan.resource.plural}.{plan.resource.group}-{plan.generation}"
 
 
-def choose(journal: StorageJournal, plan: Plan, seen: Snapshot, now: datetime) -> Outcome:
+def choose(journal: StorageJournal, plan: MigrationPlan, seen: Snapshot, now: datetime) -> Outcome:
     """The cluster's own migration where it is served, every object is tracked, and nobody limits the run."""
     if why := _unsuited(journal, seen):
-        return entering(structs.replace(journal, built_in_failed=why), Phase.REWRITE, now)
+        return entering(structs.replace(journal, built_in_failed=why), MigrationPhase.REWRITE, now)
     asked = Ask(Discover(GROUP, KIND))
     if todo := seen.answers.lacking((asked,)):
         return Need(todo)
     served = _served(seen.answers[asked])
     if served is None:
-        return entering(journal, Phase.REWRITE, now)
+        return entering(journal, MigrationPhase.REWRITE, now)
     return _begun(journal, plan, served, seen, now)
 
 
@@ -121,7 +121,7 @@ def _served(answer: Good | Bad) -> Resource | None:
     return next((by_version[each] for each in VERSIONS if each in by_version), None)
 
 
-def _begun(journal: StorageJournal, plan: Plan, served: Resource, seen: Snapshot, now: datetime) -> Outcome:
+def _begun(journal: StorageJournal, plan: MigrationPlan, served: Resource, seen: Snapshot, now: datetime) -> Outcome:
     """Joins one that is not over, else makes one in the place of our own old ones."""
     listing = Ask(Listing(served, ""))
     if todo := seen.answers.lacking((listing,)):
@@ -153,7 +153,7 @@ def _begun(journal: StorageJournal, plan: Plan, served: Resource, seen: Snapshot
     return _waiting(journal, BuiltIn(name_of(plan), served.version, True, now), now)
 
 
-def _tree(plan: Plan, served: Resource) -> dict[str, Any]:
+def _tree(plan: MigrationPlan, served: Resource) -> dict[str, Any]:
     return {
         "apiVersion": served.api_version,
         "kind": KIND,
@@ -163,17 +163,17 @@ def _tree(plan: Plan, served: Resource) -> dict[str, Any]:
 
 
 def _waiting(journal: StorageJournal, built_in: BuiltIn, now: datetime) -> Outcome:
-    return moving(structs.replace(journal, phase=Phase.BUILT_IN, built_in=built_in), "await_built_in", now)
+    return moving(structs.replace(journal, phase=MigrationPhase.BUILT_IN, built_in=built_in), "await_built_in", now)
 
 
 def _without(journal: StorageJournal, why: str, now: datetime) -> Outcome:
-    return entering(structs.replace(journal, built_in=None, built_in_failed=why), Phase.REWRITE, now)
+    return entering(structs.replace(journal, built_in=None, built_in_failed=why), MigrationPhase.REWRITE, now)
 
 
-def await_built_in(journal: StorageJournal, plan: Plan, seen: Snapshot, now: datetime) -> Outcome:
+def await_built_in(journal: StorageJournal, plan: MigrationPlan, seen: Snapshot, now: datetime) -> Outcome:
     built_in = journal.built_in
     if built_in is None:
-        return entering(journal, Phase.REWRITE, now)
+        return entering(journal, MigrationPhase.REWRITE, now)
     served = Resource(GROUP, built_in.version, "storageversionmigrations", KIND, namespaced=False)
     asked = Ask(Read(Ref(served, "", built_in.name)))
     if todo := seen.answers.lacking((asked,)):
@@ -186,14 +186,14 @@ def await_built_in(journal: StorageJournal, plan: Plan, seen: Snapshot, now: dat
     except UNREADABLE:
         return _without(journal, f"{built_in.name} cannot be read", now)
     if found.says("Succeeded"):
-        return entering(journal, Phase.VERIFY, now)
+        return entering(journal, MigrationPhase.VERIFY, now)
     if failed := found.says("Failed"):
         return _without(journal, f"{built_in.name} has failed: {failed.message or 'it does not say why'}", now)
     is_running = built_in.was_running or found.says("Running") is not None
     limit = ENDS_WITHIN if is_running else RUNS_WITHIN
     if now - built_in.since < limit:
         held = structs.replace(journal, built_in=structs.replace(built_in, was_running=is_running))
-        return Turn(held, Decision("await_built_in", Hold(Reason.MIGRATING, now + LOOKS)))
+        return StepResult(held, Decision("await_built_in", Hold(Reason.MIGRATING, now + LOOKS)))
     if built_in.is_ours and todo_of_delete(seen, served, found):
         return Need(((_deleted(served, found),),))
     took = "does not end" if is_running else "was not begun"

@@ -11,8 +11,8 @@ from msgspec import Meta, Struct, structs
 from fairlead.core.ask import Need
 from fairlead.core.decision import Decision, Hold
 from fairlead.core.reason import Reason
-from fairlead.engine.decide.job import JobSnapshot, Turn
-from fairlead.engine.decide.migration import Plan
+from fairlead.engine.decide.job import JobSnapshot, StepResult
+from fairlead.engine.decide.migration import MigrationPlan
 
 Moment: TypeAlias = Annotated[datetime, Meta(tz=True)]
 """What people may have edited: with a time of nowhere nothing could be compared."""
@@ -26,7 +26,7 @@ MOST_ROUNDS = 5
 """Of proving and writing again, and of definitions that changed meanwhile."""
 
 
-class Phase(Enum):
+class MigrationPhase(Enum):
     CHECK = "Check"
     SETTLE = "Settle"
     CHECKPOINT = "Checkpoint"
@@ -43,10 +43,10 @@ class Phase(Enum):
     CONFLICT = "Conflict"
 
 
-FINAL = frozenset({Phase.CLEAN, Phase.REHEARSED, Phase.INCOMPLETE, Phase.CONFLICT})
+FINAL = frozenset({MigrationPhase.CLEAN, MigrationPhase.REHEARSED, MigrationPhase.INCOMPLETE, MigrationPhase.CONFLICT})
 
 
-class Failure(Struct, frozen=True):
+class ObjectFailure(Struct, frozen=True):
     object: str
     """Namespace and name."""
     cause: str
@@ -87,8 +87,8 @@ class StorageJournal(Struct, frozen=True, kw_only=True, rename="camel"):
     crd: str = ""
     run: str = ""
     """Of whom it is: another one goes on, or begins."""
-    phase: Phase = Phase.CHECK
-    plan: Plan | None = None
+    phase: MigrationPhase = MigrationPhase.CHECK
+    plan: MigrationPlan | None = None
     """As the definition was at the beginning; its generation is that of the checkpoint."""
     scope: tuple[str, ...] = ()
     """Namespaces; empty: all."""
@@ -116,7 +116,7 @@ class StorageJournal(Struct, frozen=True, kw_only=True, rename="camel"):
     """Objects without managedFields, which the cluster's own migration would begin to track."""
     repaired: int = 0
     """Objects whose managedFields named versions that are gone."""
-    failures: tuple[Failure, ...] = ()
+    failures: tuple[ObjectFailure, ...] = ()
     truncated: bool = False
     """Whether more have failed than are named."""
     rounds: int = 0
@@ -151,37 +151,41 @@ class StorageView(Struct, frozen=True, kw_only=True):
 
 
 Snapshot: TypeAlias = JobSnapshot[StorageJournal, StorageView]
-Outcome: TypeAlias = Turn[StorageJournal] | Need
+Outcome: TypeAlias = StepResult[StorageJournal] | Need
 
 
-def moving(journal: StorageJournal, rule: str, now: datetime) -> Turn[StorageJournal]:
+def moving(journal: StorageJournal, rule: str, now: datetime) -> StepResult[StorageJournal]:
     """On to the next step at once."""
-    return Turn(journal, Decision(rule, Hold(Reason.MIGRATING, now)))
+    return StepResult(journal, Decision(rule, Hold(Reason.MIGRATING, now)))
 
 
-def entering(journal: StorageJournal, phase: Phase, now: datetime) -> Turn[StorageJournal]:
+def entering(journal: StorageJournal, phase: MigrationPhase, now: datetime) -> StepResult[StorageJournal]:
     """The next phase from its beginning."""
-    contested = () if phase is Phase.REWRITE else journal.contested
+    contested = () if phase is MigrationPhase.REWRITE else journal.contested
     begun = structs.replace(journal, phase=phase, place=0, cursor="", token="", counts=Counts(), contested=contested)
     return moving(begun, f"enter_{phase.value.lower()}", now)
 
 
-def stopped(journal: StorageJournal, problem: str) -> Turn[StorageJournal]:
+def stopped(journal: StorageJournal, problem: str) -> StepResult[StorageJournal]:
     """The run ends where it is; the next one goes on from there."""
     after = structs.replace(journal, problem=problem)
-    return Turn(after, Decision("stop", Hold(Reason.MIGRATION_INCOMPLETE)))
+    return StepResult(after, Decision("stop", Hold(Reason.MIGRATION_INCOMPLETE)))
 
 
-def ended(journal: StorageJournal, phase: Phase, now: datetime, problem: str = "") -> Turn[StorageJournal]:
+def ended(
+    journal: StorageJournal, phase: MigrationPhase, now: datetime, problem: str = ""
+) -> StepResult[StorageJournal]:
     after = structs.replace(journal, phase=phase, problem=problem, token="", completed_at=now)
-    reason = Reason.COMPLETE if phase in (Phase.CLEAN, Phase.REHEARSED) else Reason.MIGRATION_INCOMPLETE
-    return Turn(after, Decision(phase.value.lower(), Hold(reason)))
+    reason = (
+        Reason.COMPLETE if phase in (MigrationPhase.CLEAN, MigrationPhase.REHEARSED) else Reason.MIGRATION_INCOMPLETE
+    )
+    return StepResult(after, Decision(phase.value.lower(), Hold(reason)))
 
 
-def with_failures(journal: StorageJournal, failures: list[Failure]) -> StorageJournal:
+def with_failures(journal: StorageJournal, failures: list[ObjectFailure]) -> StorageJournal:
     """And these, as far as they are named."""
     if not failures:
         return journal
     named = (*journal.failures, *failures)
-    short = tuple(Failure(each.object, each.cause[:LONGEST_CAUSE]) for each in named[:MOST_FAILURES])
+    short = tuple(ObjectFailure(each.object, each.cause[:LONGEST_CAUSE]) for each in named[:MOST_FAILURES])
     return structs.replace(journal, failures=short, truncated=len(named) > MOST_FAILURES or journal.truncated)

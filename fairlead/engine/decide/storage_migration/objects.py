@@ -9,7 +9,7 @@ from msgspec import Struct
 
 from fairlead.core.act import Apply, Does, Patch, PatchKind
 from fairlead.core.ask import Bad, Good
-from fairlead.engine.decide.storage_migration.journal import Failure
+from fairlead.engine.decide.storage_migration.journal import ObjectFailure
 from kubeloop.objects.meta import Ref, Resource
 from kubeloop.unreadable import UNREADABLE
 
@@ -129,8 +129,8 @@ def is_contested(answer: Bad) -> bool:
     return answer.kind == "conflict" or answer.code == 409
 
 
-def failure_of(stored: Stored, answer: Bad) -> Failure:
-    return Failure(stored.key, answer.text or answer.kind)
+def failure_of(stored: Stored, answer: Bad) -> ObjectFailure:
+    return ObjectFailure(stored.key, answer.text or answer.kind)
 
 
 def is_newer(version: str, than: str) -> bool:

@@ -11,15 +11,15 @@ from fairlead.core.act import AnyWrite, Does, Patch, PatchKind
 from fairlead.core.amounts import counted
 from fairlead.core.ask import Bad, Good, Need
 from fairlead.engine.decide import managed_fields
-from fairlead.engine.decide.job import Turn, not_leading
-from fairlead.engine.decide.migration import Plan
+from fairlead.engine.decide.job import StepResult, not_leading
+from fairlead.engine.decide.migration import MigrationPlan
 from fairlead.engine.decide.storage_migration.journal import (
     MOST_CONTESTED,
     MOST_ROUNDS,
     Counts,
-    Failure,
+    MigrationPhase,
+    ObjectFailure,
     Outcome,
-    Phase,
     Snapshot,
     StorageJournal,
     ended,
@@ -34,15 +34,15 @@ from fairlead.engine.decide.storage_migration.objects import (
     is_newer,
     version_of,
 )
-from fairlead.engine.decide.storage_migration.walking import Page, PageResult, page_at, page_done
+from fairlead.engine.decide.storage_migration.walking import PageResult, StoredPage, page_at, page_done
 
 NOT_LEADING = frozenset({"not-sent"})
 
 
-def refs(journal: StorageJournal, plan: Plan, seen: Snapshot, now: datetime) -> Outcome:
+def refs(journal: StorageJournal, plan: MigrationPlan, seen: Snapshot, now: datetime) -> Outcome:
     """One page: managedFields of versions that the definition has no longer name the storage version then."""
     page = page_at(journal, plan, seen, now)
-    if not isinstance(page, Page):
+    if not isinstance(page, StoredPage):
         return page
     writes = [(each, _repair(each, plan, now)) for each in page.objects if _is_stale(each, plan)]
     answered = _answered(writes, journal, seen, now)
@@ -56,16 +56,18 @@ def refs(journal: StorageJournal, plan: Plan, seen: Snapshot, now: datetime) -> 
     if not is_last:
         return moving(after, "refs_page", now)
     if many := after.counts.failed:
-        return ended(after, Phase.INCOMPLETE, now, f"{many} objects have managedFields of versions that are gone")
+        return ended(
+            after, MigrationPhase.INCOMPLETE, now, f"{many} objects have managedFields of versions that are gone"
+        )
     if after.counts.skipped and after.rounds + 1 < MOST_ROUNDS:  # who wrote them meanwhile may have left them so
-        return entering(structs.replace(after, rounds=after.rounds + 1, untracked=0), Phase.REFS, now)
-    return entering(after, Phase.CHOOSE, now)
+        return entering(structs.replace(after, rounds=after.rounds + 1, untracked=0), MigrationPhase.REFS, now)
+    return entering(after, MigrationPhase.CHOOSE, now)
 
 
-def rewrite(journal: StorageJournal, plan: Plan, seen: Snapshot, now: datetime) -> Outcome:
+def rewrite(journal: StorageJournal, plan: MigrationPlan, seen: Snapshot, now: datetime) -> Outcome:
     """One page: every object written without a change, which stores it in the storage version."""
     page = page_at(journal, plan, seen, now)
-    if not isinstance(page, Page):
+    if not isinstance(page, StoredPage):
         return page
     view = seen.world
     # What was only rehearsed is not repaired, and an apply to it would fail.
@@ -80,19 +82,21 @@ def rewrite(journal: StorageJournal, plan: Plan, seen: Snapshot, now: datetime) 
         return moving(after, "rewrite_page", now)
     after = structs.replace(after, rewritten=after.counts)
     if after.counts.failed:
-        return ended(after, Phase.INCOMPLETE, now, f"{counted(after.counts.failed, 'object')} could not be written")
+        return ended(
+            after, MigrationPhase.INCOMPLETE, now, f"{counted(after.counts.failed, 'object')} could not be written"
+        )
     if view.dry_run:
-        return ended(after, Phase.REHEARSED, now)
+        return ended(after, MigrationPhase.REHEARSED, now)
     if after.is_early:
-        return entering(after, Phase.SETTLE, now)
+        return entering(after, MigrationPhase.SETTLE, now)
     is_walked = len(after.contested) <= MOST_CONTESTED
-    return entering(structs.replace(after, is_walked=is_walked), Phase.VERIFY, now)
+    return entering(structs.replace(after, is_walked=is_walked), MigrationPhase.VERIFY, now)
 
 
-def verify(journal: StorageJournal, plan: Plan, seen: Snapshot, now: datetime) -> Outcome:
+def verify(journal: StorageJournal, plan: MigrationPlan, seen: Snapshot, now: datetime) -> Outcome:
     """One page: each was written since the checkpoint, or a write now shows that there is nothing to write."""
     page = page_at(journal, plan, seen, now)
-    if not isinstance(page, Page):
+    if not isinstance(page, StoredPage):
         return page
     since, via = journal.list_version, seen.world.via_status
     unseen = [each for each in page.objects if not is_newer(each.version, since)]
@@ -109,15 +113,20 @@ def verify(journal: StorageJournal, plan: Plan, seen: Snapshot, now: datetime) -
     if not is_last:
         return moving(after, "verify_page", now)
     if after.counts.failed:
-        return ended(after, Phase.INCOMPLETE, now, f"{counted(after.counts.failed, 'object')} could not be written")
+        return ended(
+            after, MigrationPhase.INCOMPLETE, now, f"{counted(after.counts.failed, 'object')} could not be written"
+        )
     if not after.counts.unproven:
-        return entering(after, Phase.PRUNE, now)
+        return entering(after, MigrationPhase.PRUNE, now)
     if after.rounds + 1 >= MOST_ROUNDS:
         many = after.counts.unproven
         return ended(
-            after, Phase.INCOMPLETE, now, f"{many} objects are written by others faster than they can be proven"
+            after,
+            MigrationPhase.INCOMPLETE,
+            now,
+            f"{many} objects are written by others faster than they can be proven",
         )
-    return entering(structs.replace(after, rounds=after.rounds + 1), Phase.REWRITE, now)
+    return entering(structs.replace(after, rounds=after.rounds + 1), MigrationPhase.REWRITE, now)
 
 
 def _answered(
@@ -126,13 +135,13 @@ def _answered(
     """What became of the writes, once all are answered."""
     if todo := seen.answers.lacking(tuple(write for _, write in writes)):
         return Need(todo, stop_at=NOT_LEADING)
-    done, skipped, contested, failures = 0, 0, list[str](), list[Failure]()
+    done, skipped, contested, failures = 0, 0, list[str](), list[ObjectFailure]()
     for stored, write in writes:
         answer = seen.answers[write]
         if isinstance(answer, Good):
             done += 1
         elif answer.kind in NOT_LEADING:
-            return Turn(journal, not_leading(now))
+            return StepResult(journal, not_leading(now))
         elif is_gone(answer):
             skipped += 1
         elif is_contested(answer):
@@ -159,17 +168,17 @@ def _has_answered(stored: Stored, journal: StorageJournal) -> bool:
     return is_older and stored.key not in journal.contested
 
 
-def _is_stale(stored: Stored, plan: Plan) -> bool:
+def _is_stale(stored: Stored, plan: MigrationPlan) -> bool:
     return managed_fields.names_version(stored.managed, lambda name: _is_gone(name, plan))
 
 
-def _is_gone(api_version: str, plan: Plan) -> bool:
+def _is_gone(api_version: str, plan: MigrationPlan) -> bool:
     """Whether it is one of the kind's group that the definition has no longer."""
     group, _, version = api_version.rpartition("/")
     return group == plan.resource.group and version not in {name for name, _, _ in plan.shape}
 
 
-def _repair(stored: Stored, plan: Plan, now: datetime) -> Patch:
+def _repair(stored: Stored, plan: MigrationPlan, now: datetime) -> Patch:
     """Nobody has rules for a version that is gone: its fields are kept under their names."""
     target = plan.resource.api_version
     entries = managed_fields.moved(

@@ -18,13 +18,13 @@ from fairlead.core.act import Patch
 from fairlead.core.ask import Ask, Bad, Listing, Need
 from fairlead.core.decision import Decision, Hold
 from fairlead.core.reason import Reason
-from fairlead.engine.decide.job import Step, Turn, journaled, not_leading
+from fairlead.engine.decide.job import Step, StepResult, journaled, not_leading
 from fairlead.engine.decide.migration import (
     PAGE_TIMEOUT_SECONDS,
     Changed,
     Clean,
     Forgotten,
-    Plan,
+    MigrationPlan,
     Prune,
     Raced,
     Tree,
@@ -42,8 +42,8 @@ from fairlead.engine.decide.storage_migration.built_in import await_built_in, ch
 from fairlead.engine.decide.storage_migration.journal import (
     FINAL,
     MOST_ROUNDS,
+    MigrationPhase,
     Outcome,
-    Phase,
     Snapshot,
     StorageJournal,
     StorageView,
@@ -68,7 +68,7 @@ def step_of(unsafe: Unsafe = lambda _: "") -> Step[StorageJournal, StorageView]:
         if journal is None or journal.run != seen.world.run or not _is_of(journal, seen.world):
             return _entered(journal, seen, now, unsafe)
         if journal.phase in FINAL or journal.problem:
-            return Turn(journal, Decision("rest", Hold(Reason.COMPLETE)))
+            return StepResult(journal, Decision("rest", Hold(Reason.COMPLETE)))
         if journal.plan is None:
             return _entered(None, seen, now, unsafe)
         return _at(journal, journal.plan, seen, now, unsafe)
@@ -76,29 +76,29 @@ def step_of(unsafe: Unsafe = lambda _: "") -> Step[StorageJournal, StorageView]:
     return step
 
 
-def _at(journal: StorageJournal, plan: Plan, seen: Snapshot, now: datetime, unsafe: Unsafe) -> Outcome:
+def _at(journal: StorageJournal, plan: MigrationPlan, seen: Snapshot, now: datetime, unsafe: Unsafe) -> Outcome:
     match journal.phase:
-        case Phase.SETTLE:
+        case MigrationPhase.SETTLE:
             return _settled(journal, now, seen.world)
-        case Phase.CHECKPOINT:
+        case MigrationPhase.CHECKPOINT:
             return _checkpoint(journal, plan, seen, now)
-        case Phase.REFS | Phase.REWRITE | Phase.VERIFY:
+        case MigrationPhase.REFS | MigrationPhase.REWRITE | MigrationPhase.VERIFY:
             return _spoiled(journal, plan, seen, now, unsafe) or _page(journal, plan, seen, now)
-        case Phase.CHOOSE:
+        case MigrationPhase.CHOOSE:
             return choose(journal, plan, seen, now)
-        case Phase.BUILT_IN:
+        case MigrationPhase.BUILT_IN:
             return await_built_in(journal, plan, seen, now)
-        case Phase.PRUNE:
+        case MigrationPhase.PRUNE:
             return _pruned(journal, plan, seen, now, unsafe)
         case _:
             return _entered(None, seen, now, unsafe)
 
 
-def _page(journal: StorageJournal, plan: Plan, seen: Snapshot, now: datetime) -> Outcome:
+def _page(journal: StorageJournal, plan: MigrationPlan, seen: Snapshot, now: datetime) -> Outcome:
     match journal.phase:
-        case Phase.REFS:
+        case MigrationPhase.REFS:
             return refs(journal, plan, seen, now)
-        case Phase.REWRITE:
+        case MigrationPhase.REWRITE:
             return rewrite(journal, plan, seen, now)
         case _:
             return verify(journal, plan, seen, now)
@@ -122,15 +122,15 @@ def _entered(before: StorageJournal | None, seen: Snapshot, now: datetime, unsaf
         return moving(structs.replace(before, run=view.run, problem="", settled=settled), "resume", now)
     match plan_of(definition, even_clean=view.force):
         case Clean():
-            if before is not None and before.phase is Phase.CLEAN:  # what the last run did stays known
-                return Turn(before, Decision("clean", Hold(Reason.COMPLETE)))
-            return ended(begun, Phase.CLEAN, now)
+            if before is not None and before.phase is MigrationPhase.CLEAN:  # what the last run did stays known
+                return StepResult(before, Decision("clean", Hold(Reason.COMPLETE)))
+            return ended(begun, MigrationPhase.CLEAN, now)
         case Changed(text):
             return stopped(begun, text)
-        case Plan() as plan:
+        case MigrationPlan() as plan:
             if (why := unsafe(definition)) and not view.loses:
                 return stopped(structs.replace(begun, plan=plan), why)
-            first = Phase.REFS if view.early else Phase.SETTLE
+            first = MigrationPhase.REFS if view.early else MigrationPhase.SETTLE
             begun = structs.replace(begun, phase=first, plan=plan, is_early=view.early)
             return moving(structs.replace(begun, settled=_settles(definition, view, now)), "check", now)
 
@@ -141,12 +141,12 @@ def _is_of(journal: StorageJournal, view: StorageView) -> bool:
     return is_same and journal.place in range(max(len(view.namespaces), 1))
 
 
-def _goes_on(before: StorageJournal, plan: Plan, view: StorageView, definition: Tree) -> bool:
+def _goes_on(before: StorageJournal, plan: MigrationPlan, view: StorageView, definition: Tree) -> bool:
     return before.phase not in FINAL and _is_of(before, view) and not difference(plan, definition)
 
 
 def _settled_anew(
-    before: StorageJournal, plan: Plan, definition: Tree, view: StorageView, now: datetime
+    before: StorageJournal, plan: MigrationPlan, definition: Tree, view: StorageView, now: datetime
 ) -> datetime | None:
     """A definition that was written since may have had another storage version for a while, and API servers that have
     not heard of its end."""
@@ -155,7 +155,9 @@ def _settled_anew(
     return max(before.settled or now, _settles(definition, view, now))
 
 
-def _spoiled(journal: StorageJournal, plan: Plan, seen: Snapshot, now: datetime, unsafe: Unsafe) -> Outcome | None:
+def _spoiled(
+    journal: StorageJournal, plan: MigrationPlan, seen: Snapshot, now: datetime, unsafe: Unsafe
+) -> Outcome | None:
     """Why the next page is not written: whoever changed the definition since the last one may have taken its conversion
     away, and every write would drop something then."""
     asked = definition_asked(seen.world.crd)
@@ -165,7 +167,7 @@ def _spoiled(journal: StorageJournal, plan: Plan, seen: Snapshot, now: datetime,
     if isinstance(definition, str):  # its objects cannot be listed either, and that says more
         return None
     if why := difference(plan, definition):
-        return ended(journal, Phase.CONFLICT, now, why)
+        return ended(journal, MigrationPhase.CONFLICT, now, why)
     why = "" if seen.world.loses else unsafe(definition)
     return stopped(journal, why) if why else None
 
@@ -197,12 +199,12 @@ def _settled(journal: StorageJournal, now: datetime, view: StorageView) -> Outco
     """A clock that was set back does not delay it."""
     until = min(journal.settled or now, now + timedelta(seconds=view.settle_seconds))
     if view.dry_run or now >= until:
-        return entering(journal, Phase.CHECKPOINT, now)
+        return entering(journal, MigrationPhase.CHECKPOINT, now)
     held = structs.replace(journal, settled=until)
-    return Turn(held, Decision("settle", Hold(Reason.STORAGE_SETTLING, until)))
+    return StepResult(held, Decision("settle", Hold(Reason.STORAGE_SETTLING, until)))
 
 
-def _checkpoint(journal: StorageJournal, plan: Plan, seen: Snapshot, now: datetime) -> Outcome:
+def _checkpoint(journal: StorageJournal, plan: MigrationPlan, seen: Snapshot, now: datetime) -> Outcome:
     """The definition's generation first, then the version of a list: in this order neither can be too new."""
     definition = _definition(seen)
     if isinstance(definition, Need):
@@ -210,7 +212,7 @@ def _checkpoint(journal: StorageJournal, plan: Plan, seen: Snapshot, now: dateti
     if isinstance(definition, str):
         return stopped_or_lost(journal, plan, seen, now, definition)
     if why := difference(plan, definition):
-        return ended(journal, Phase.CONFLICT, now, why)
+        return ended(journal, MigrationPhase.CONFLICT, now, why)
     listing = Ask(Listing(plan.resource, "", limit=1, metadata_only=True), timeout=PAGE_TIMEOUT_SECONDS)
     if todo := seen.answers.lacking((listing,)):
         return Need(todo)
@@ -224,40 +226,44 @@ def _checkpoint(journal: StorageJournal, plan: Plan, seen: Snapshot, now: dateti
     generation = definition["metadata"].get("generation", 0)
     after = structs.replace(journal, plan=structs.replace(plan, generation=generation), list_version=version)
     after = structs.replace(after, is_walked=False, is_early=False)
-    return entering(after, Phase.VERIFY if journal.changes or journal.is_early else Phase.REFS, now)
+    return entering(after, MigrationPhase.VERIFY if journal.changes or journal.is_early else MigrationPhase.REFS, now)
 
 
-def _pruned(journal: StorageJournal, plan: Plan, seen: Snapshot, now: datetime, unsafe: Unsafe) -> Outcome:
+def _pruned(journal: StorageJournal, plan: MigrationPlan, seen: Snapshot, now: datetime, unsafe: Unsafe) -> Outcome:
     def chosen(definition: Tree) -> Patch | Outcome:
         return _pruning(journal, plan, definition, seen, now, unsafe)
 
     match forgotten(seen.world.crd, seen.answers, chosen):
         case Forgotten():
-            return ended(journal, Phase.CLEAN, now)
+            return ended(journal, MigrationPhase.CLEAN, now)
         case Unsent():
-            return Turn(journal, not_leading(now))
+            return StepResult(journal, not_leading(now))
         case Unforgotten(text, is_read):
             problem = f"storedVersions cannot be written: {text}" if is_read else text
             return stopped_or_lost(journal, plan, seen, now, problem)
         case Raced():
-            return ended(journal, Phase.INCOMPLETE, now, "the definition is written faster than it can be read")
+            return ended(
+                journal, MigrationPhase.INCOMPLETE, now, "the definition is written faster than it can be read"
+            )
         case outcome:
             return outcome
 
 
 def _pruning(
-    journal: StorageJournal, plan: Plan, definition: Tree, seen: Snapshot, now: datetime, unsafe: Unsafe
+    journal: StorageJournal, plan: MigrationPlan, definition: Tree, seen: Snapshot, now: datetime, unsafe: Unsafe
 ) -> Patch | Outcome:
     """The write that forgets the other versions, or what is to be done instead."""
     if why := difference(plan, definition):
-        return ended(journal, Phase.CONFLICT, now, why)
+        return ended(journal, MigrationPhase.CONFLICT, now, why)
     if seen.world.namespaces:
-        return ended(journal, Phase.REHEARSED, now, "only some namespaces were migrated, so storedVersions stays")
+        return ended(
+            journal, MigrationPhase.REHEARSED, now, "only some namespaces were migrated, so storedVersions stays"
+        )
     pruned = prune(plan, definition)
     if not isinstance(pruned, Prune):
-        return ended(journal, Phase.CLEAN, now)
+        return ended(journal, MigrationPhase.CLEAN, now)
     if why := unsafe(definition):
-        return ended(journal, Phase.REHEARSED, now, f"storedVersions stays: {why}")
+        return ended(journal, MigrationPhase.REHEARSED, now, f"storedVersions stays: {why}")
     if definition["metadata"].get("generation", 0) != plan.generation:
         return _followed(journal, seen, now)
     return forgetting(seen.world.crd, plan, pruned)
@@ -266,10 +272,10 @@ def _pruning(
 def _followed(journal: StorageJournal, seen: Snapshot, now: datetime) -> Outcome:
     """Its storage version may have been another one for a while: all is proven against a new checkpoint."""
     if journal.changes >= MOST_ROUNDS:
-        return ended(journal, Phase.INCOMPLETE, now, "its definition keeps changing")
+        return ended(journal, MigrationPhase.INCOMPLETE, now, "its definition keeps changing")
     settled = now + timedelta(seconds=seen.world.settle_seconds)
     after = structs.replace(journal, changes=journal.changes + 1, settled=settled)
-    return entering(after, Phase.SETTLE, now)
+    return entering(after, MigrationPhase.SETTLE, now)
 
 
 def _definition(seen: Snapshot, after: str = "") -> Tree | str | Need:

@@ -7,11 +7,11 @@ from datetime import datetime
 from msgspec import Struct, structs
 
 from fairlead.core.ask import Ask, Bad, Good, Listing, Need
-from fairlead.engine.decide.migration import PAGE_TIMEOUT_SECONDS, Plan
+from fairlead.engine.decide.migration import PAGE_TIMEOUT_SECONDS, MigrationPlan
 from fairlead.engine.decide.storage_migration.journal import (
     MOST_CONTESTED,
     Counts,
-    Failure,
+    ObjectFailure,
     Outcome,
     Snapshot,
     StorageJournal,
@@ -25,7 +25,7 @@ from fairlead.engine.decide.storage_migration.objects import Stored, page_of
 from kubeloop.unreadable import UNREADABLE
 
 
-class Page(Struct, frozen=True):
+class StoredPage(Struct, frozen=True):
     objects: tuple[Stored, ...]
     """Those behind the cursor."""
     token: str
@@ -37,14 +37,14 @@ class PageResult(Struct, frozen=True, kw_only=True):
     """What became of the objects of a page."""
 
     counts: Counts
-    failures: tuple[Failure, ...] = ()
+    failures: tuple[ObjectFailure, ...] = ()
     contested: tuple[str, ...] = ()
     """Keys of those whose write was refused as a conflict."""
     untracked: int = 0
     repaired: int = 0
 
 
-def page_asked(journal: StorageJournal, plan: Plan, view: StorageView) -> Ask:
+def page_asked(journal: StorageJournal, plan: MigrationPlan, view: StorageView) -> Ask:
     namespaces = view.namespaces or ("",)
     listing = Listing(
         plan.resource,
@@ -56,7 +56,7 @@ def page_asked(journal: StorageJournal, plan: Plan, view: StorageView) -> Ask:
     return Ask(listing, timeout=PAGE_TIMEOUT_SECONDS)
 
 
-def page_at(journal: StorageJournal, plan: Plan, seen: Snapshot, now: datetime) -> Page | Outcome:
+def page_at(journal: StorageJournal, plan: MigrationPlan, seen: Snapshot, now: datetime) -> StoredPage | Outcome:
     """The page that is next, or what is to be asked or done instead."""
     asked = page_asked(journal, plan, seen.world)
     if todo := seen.answers.lacking((asked,)):
@@ -77,11 +77,11 @@ def page_at(journal: StorageJournal, plan: Plan, seen: Snapshot, now: datetime) 
     behind = tuple(each for each in objects if not journal.cursor or each.key > journal.cursor)
     total = None if remaining is None and token else len(objects) + (remaining or 0)
     cursor = objects[-1].key if objects else journal.cursor
-    return Page(behind, token, max(cursor, journal.cursor), total if not journal.token else None)
+    return StoredPage(behind, token, max(cursor, journal.cursor), total if not journal.token else None)
 
 
 def page_done(
-    journal: StorageJournal, page: Page, result: PageResult, seen: Snapshot, now: datetime
+    journal: StorageJournal, page: StoredPage, result: PageResult, seen: Snapshot, now: datetime
 ) -> tuple[StorageJournal, bool]:
     """The journal behind the page, and whether it was the last of the walk."""
     counted = structs.replace(result.counts, total=page.total)

@@ -18,16 +18,18 @@ from fairlead.core.ask import Answer, Answers, Ask, Bad, Good, Listing, Need, Qu
 from fairlead.core.decision import Decision, Hold, Move
 from fairlead.core.reason import Reason
 from fairlead.engine.decide.definition_rounds import Repairs
-from fairlead.engine.decide.owned_definitions import Owner
-from fairlead.engine.decide.registration import Webhook
+from fairlead.engine.decide.owned_definitions import DefinitionOwner
+from fairlead.engine.decide.registration import ConversionWebhook
 from fairlead.engine.decide.replicas import ENDPOINT_SLICES, ReplicaQuestion
 from kubeloop.objects.core import CONFIGMAPS, PODS
 from kubeloop.objects.meta import Ref
 from tests.contracts.apiversions.decide.definitions import NAME, V1, Tree, a_definition, a_version
 
 NOW = datetime(2030, 1, 1, tzinfo=UTC)
-HOOK = Webhook(name="fairlead", namespace="operator")
-OWNER = Owner(manager="we", ca_manager="we-ca", namespace="operator", owner_key="we/owner", revision_key="we/revision")
+HOOK = ConversionWebhook(name="fairlead", namespace="operator")
+OWNER = DefinitionOwner(
+    manager="we", ca_manager="we-ca", namespace="operator", owner_key="we/owner", revision_key="we/revision"
+)
 MAP = Ref(CONFIGMAPS, "operator", "rules")
 RULES = read_rules(
     {
@@ -219,7 +221,7 @@ def test_objects_that_may_not_be_listed_are_no_reason_to_go_on() -> None:
 @pytest.mark.parametrize(
     ("tree", "reason"),
     [
-        (live(conversion=Webhook(name="x", namespace="y").conversion(b"")), "ConversionForeign"),
+        (live(conversion=ConversionWebhook(name="x", namespace="y").conversion(b"")), "ConversionForeign"),
         (live(labels={"olm.managed": "true"}), "CRDOwnedElsewhere"),
         (live(a_version("v1", V1), a_version("v2", V1, storage=True), a_version("v3", V1)), "RulesRejected"),
     ],

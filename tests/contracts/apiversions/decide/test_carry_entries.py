@@ -6,8 +6,8 @@ from typing import Any
 
 import pytest
 
-from fairlead.contracts.apiversions.decide.carry_entries import MOST_UNPACKED, Entry, Path, readable, written
-from fairlead.contracts.apiversions.decide.convert import Refused
+from fairlead.contracts.apiversions.decide.carry_entries import MOST_UNPACKED, CarryEntry, Path, readable, written
+from fairlead.contracts.apiversions.decide.convert import ConversionRefused
 from fairlead.contracts.apiversions.kinds import MOST_ANNOTATIONS
 from tests.contracts.apiversions.decide.widgets import TEXT, listed, made_of, to, two_versions, widget
 
@@ -23,7 +23,7 @@ from tests.contracts.apiversions.decide.widgets import TEXT, listed, made_of, to
     ],
 )
 def test_an_entry_outside_of_the_body_is_kept_and_changes_nothing(path: Path, value: Any) -> None:
-    entry = Entry("v1", path, value)
+    entry = CarryEntry("v1", path, value)
     annotations = {entry.name: written(entry)}
 
     converted = to("v1", widget("v2", annotations, spec={"replicas": 3}))
@@ -33,7 +33,7 @@ def test_an_entry_outside_of_the_body_is_kept_and_changes_nothing(path: Path, va
 
 def packed(size: int, place: str) -> dict[str, str]:
     """A leaf that takes few bytes where it is carried, and many when it is unpacked."""
-    entry = Entry("v1", ("spec", place), "x" * size)
+    entry = CarryEntry("v1", ("spec", place), "x" * size)
     return {entry.name: written(entry)}
 
 
@@ -45,7 +45,9 @@ def test_what_is_carried_is_unpacked_up_to_a_limit_for_the_whole_object() -> Non
     assert sum(map(len, three.values())) < MOST_ANNOTATIONS / 10
     assert to("v1", widget("v2", two, spec={"replicas": 3}))["spec"]["size"] == 3
     for held in (three, bomb):
-        with pytest.raises(Refused, match=f"carry more than the {MOST_UNPACKED} bytes that an object may carry"):
+        with pytest.raises(
+            ConversionRefused, match=f"carry more than the {MOST_UNPACKED} bytes that an object may carry"
+        ):
             to("v1", widget("v2", held, spec={"replicas": 3}))
         assert readable(held) == {}
 

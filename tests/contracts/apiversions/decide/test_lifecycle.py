@@ -9,9 +9,9 @@ import pytest
 
 from fairlead.contracts.apiversions.decide.lifecycle import (
     Converters,
-    Refused,
+    LifecycleRefused,
+    LifecycleStep,
     Requests,
-    Step,
     deprecated,
     introduced,
     owned_elsewhere,
@@ -37,13 +37,13 @@ def converted(*versions: Tree, stored: tuple[str, ...] = ("v2",)) -> Tree:
     return a_definition(*versions, stored=stored, conversion=WEBHOOK)
 
 
-def reasons(found: Step | Refused) -> str:
-    assert isinstance(found, Refused), found
+def reasons(found: LifecycleStep | LifecycleRefused) -> str:
+    assert isinstance(found, LifecycleRefused), found
     return "\n".join(found.reasons)
 
 
-def patch_of(found: Step | Refused) -> list[tuple[str, str, object]]:
-    assert isinstance(found, Step), found
+def patch_of(found: LifecycleStep | LifecycleRefused) -> list[tuple[str, str, object]]:
+    assert isinstance(found, LifecycleStep), found
     return [(each["op"], each["path"], each.get("value")) for each in found.patch if each["op"] != "test"]
 
 
@@ -61,7 +61,7 @@ def test_what_comes_next_is_a_command_that_is_not_refused(make: Callable[..., Tr
 
     found = introduced(live, new, covering("v1", "v2"), (), yes=False)
 
-    assert isinstance(found, Step)
+    assert isinstance(found, LifecycleStep)
     assert (f"next: `fairlead api attach {NAME} --rules FILE`, then " in found.said) is attaches
     assert found.said.endswith(f"`fairlead api serve {NAME} v2`")
 
@@ -75,7 +75,7 @@ def test_a_new_version_is_introduced_unserved_and_what_else_the_file_says_stays_
     ((op, path, value),) = patch_of(found)
     assert (op, path) == ("add", "/spec/versions/-")
     assert value == a_version("v2", V2, served=False, storage=False)
-    assert isinstance(found, Step)
+    assert isinstance(found, LifecycleStep)
     assert found.warnings == ("v1 also differs in the file, which stays as it is",)
 
 
@@ -107,7 +107,7 @@ def test_storage_changes_in_one_write_with_a_warning_for_a_release_that_could_no
 
     found = stored(both, "v2", covering("v1", "v2"), unknown_to="1.2.0")
 
-    assert isinstance(found, Step)
+    assert isinstance(found, LifecycleStep)
     assert found.warnings == ("release 1.2.0 does not know v2: after a rollback to it nobody reads what is stored",)
     assert len({each["path"].split("/")[3] for each in found.patch}) == 2
 
@@ -253,7 +253,7 @@ def test_kinds_that_could_not_be_looked_at_are_told() -> None:
 
     found = unserved(a_definition(), "v1", named, Requests(), yes=False)
 
-    assert isinstance(found, Step)
+    assert isinstance(found, LifecycleStep)
     assert found.warnings == (
         "Secret, apps/Deployment may not be listed by you, and may hold references to the version",
     )

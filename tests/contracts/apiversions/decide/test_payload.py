@@ -10,7 +10,7 @@ import pytest
 
 from fairlead.contracts.apiversions.decide.convert import KindConversion, convert
 from fairlead.contracts.apiversions.decide.field_evidence import fields, payload_of
-from fairlead.contracts.apiversions.decide.payload import Payload, Verdict, judged, payload_hash
+from fairlead.contracts.apiversions.decide.payload import Payload, PayloadVerdict, judged, payload_hash
 from fairlead.contracts.apiversions.decide.payload_actions import condition, normalized, note, noted_payload
 from fairlead.contracts.apiversions.decide.rule_sets import kind_of, read_rules
 from fairlead.contracts.apiversions.decide.trees import copied
@@ -80,7 +80,7 @@ def test_hash_that_still_holds_tells_the_version_whatever_the_fields_say() -> No
 
     found = judged(one, SCALED)
 
-    assert (found.verdict, found.evidence, found.version) == (Verdict.OTHER, 1, "v1")
+    assert (found.verdict, found.evidence, found.version) == (PayloadVerdict.OTHER, 1, "v1")
     assert spec_of(found)["ratio"] == 50
 
 
@@ -92,7 +92,7 @@ def test_note_of_another_spec_or_an_unknown_version_tells_nothing(noted: dict[st
 
     found = judged(one, KIND)
 
-    assert (found.verdict, found.evidence) == (Verdict.HUB, 2)
+    assert (found.verdict, found.evidence) == (PayloadVerdict.HUB, 2)
 
 
 @pytest.mark.parametrize(
@@ -115,7 +115,7 @@ def test_fields_that_one_version_alone_knows_tell_it(spec: dict[str, Any], versi
 def test_old_payload_is_worked_with_as_the_hub_has_it_and_loses_nothing() -> None:
     found = judged(a_widget({"size": 2, "colour": "red", "legacyMode": True}), KIND)
 
-    assert found.verdict is Verdict.OTHER
+    assert found.verdict is PayloadVerdict.OTHER
     assert spec_of(found) == {"size": 2, "paint": {"colour": "red"}}
     assert found.tree is not None
     carried = found.tree["metadata"]["annotations"]
@@ -132,14 +132,14 @@ def test_type_tells_the_version_where_names_are_the_same() -> None:
 def test_parts_of_two_versions_that_do_not_meet_are_both_used() -> None:
     found = judged(a_widget({"size": 1, "colour": "red", "paint": {"finish": "matt"}}), KIND)
 
-    assert (found.verdict, found.versions) == (Verdict.MIXED, ("v1", "v2"))
+    assert (found.verdict, found.versions) == (PayloadVerdict.MIXED, ("v1", "v2"))
     assert spec_of(found) == {"size": 1, "paint": {"colour": "red", "finish": "matt"}}
 
 
 def test_parts_that_agree_need_no_owner() -> None:
     found = judged(a_widget({"colour": "red", "paint": {"colour": "red"}}), KIND)
 
-    assert (found.verdict, spec_of(found)) == (Verdict.MIXED, {"paint": {"colour": "red"}})
+    assert (found.verdict, spec_of(found)) == (PayloadVerdict.MIXED, {"paint": {"colour": "red"}})
 
 
 @pytest.mark.parametrize(("first", "second", "colour"), [(OLD, NEW, "blue"), (NEW, OLD, "red")])
@@ -150,7 +150,7 @@ def test_newest_writer_of_a_contested_field_wins(first: str, second: str, colour
 
     found = judged(a_widget({"colour": "red", "paint": {"colour": "blue"}}, old, new), KIND)
 
-    assert (found.verdict, spec_of(found)) == (Verdict.MIXED, {"paint": {"colour": colour}})
+    assert (found.verdict, spec_of(found)) == (PayloadVerdict.MIXED, {"paint": {"colour": colour}})
 
 
 @pytest.mark.parametrize(
@@ -164,7 +164,7 @@ def test_newest_writer_of_a_contested_field_wins(first: str, second: str, colour
 def test_contested_field_whose_writers_are_unknown_or_equally_old_is_ambiguous(managers: tuple[Any, ...]) -> None:
     found = judged(a_widget({"colour": "red", "paint": {"colour": "blue"}}, *managers), KIND)
 
-    assert (found.verdict, found.evidence, found.tree) == (Verdict.AMBIGUOUS, 3, None)
+    assert (found.verdict, found.evidence, found.tree) == (PayloadVerdict.AMBIGUOUS, 3, None)
     assert found.places == ("/spec/colour", "/spec/paint")
 
 
@@ -175,7 +175,7 @@ def test_newest_manager_of_the_spec_tells_where_no_field_does() -> None:
 
     found = judged(a_widget({"size": 1, "ratio": 2}, old, new), SCALED)
 
-    assert (found.verdict, found.evidence, found.version) == (Verdict.OTHER, 4, "v1")
+    assert (found.verdict, found.evidence, found.version) == (PayloadVerdict.OTHER, 4, "v1")
     assert spec_of(found) == {"size": 1, "ratio": 20}
 
 
@@ -194,21 +194,21 @@ def test_what_was_written_while_somebody_converted_is_of_the_hub(since: str, ver
 
 
 def test_payload_that_means_the_same_in_every_version_is_of_the_hub() -> None:
-    assert (found := judged(a_widget({"size": 1}), SCALED)).verdict is Verdict.HUB
+    assert (found := judged(a_widget({"size": 1}), SCALED)).verdict is PayloadVerdict.HUB
     assert found.evidence == 5
 
 
 def test_payload_that_means_something_else_in_another_version_is_ambiguous() -> None:
     found = judged(a_widget({"ratio": 2}), SCALED)
 
-    assert (found.verdict, found.evidence, found.tree) == (Verdict.AMBIGUOUS, 6, None)
+    assert (found.verdict, found.evidence, found.tree) == (PayloadVerdict.AMBIGUOUS, 6, None)
 
 
 def test_rules_that_fail_leave_the_payload_ambiguous() -> None:
     huge = a_widget({"colour": "red", "legacyMode": True})
     huge["metadata"]["annotations"] = {"big": "x" * 262_143}
 
-    assert judged(huge, KIND).verdict is Verdict.AMBIGUOUS
+    assert judged(huge, KIND).verdict is PayloadVerdict.AMBIGUOUS
 
 
 def test_items_of_keyed_lists_are_joined_by_their_keys() -> None:
@@ -221,7 +221,7 @@ def test_items_of_keyed_lists_are_joined_by_their_keys() -> None:
 
     found = judged(a_widget(spec), kind)
 
-    assert found.verdict is Verdict.MIXED
+    assert found.verdict is PayloadVerdict.MIXED
     assert spec_of(found) == {"parts": [{"name": "a", "new": "x"}, {"name": "b", "new": "y"}]}
 
 
@@ -272,7 +272,7 @@ def test_spec_is_rewritten_only_where_the_registered_schema_keeps_all_of_it() ->
     assert made is not None
     assert made["spec"] == {"size": 2, "paint": {"colour": "red"}}
     assert made["metadata"]["resourceVersion"] == "7"
-    assert judged(made, KIND).verdict is Verdict.HUB
+    assert judged(made, KIND).verdict is PayloadVerdict.HUB
     assert normalized(one, found, KIND, compile_schema(V1)) is None
 
 

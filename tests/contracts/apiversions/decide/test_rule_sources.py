@@ -8,7 +8,7 @@ import pytest
 
 from fairlead.contracts.apiversions.decide.kept_rules import LONGEST, RulesSeen, Unused, decide
 from fairlead.contracts.apiversions.decide.loaded_rules import Loaded, RulesState, Ruling, State, Use, ruled
-from fairlead.contracts.apiversions.decide.rule_sources import Rank, Source, chosen
+from fairlead.contracts.apiversions.decide.rule_sources import Rank, RuleSource, chosen
 from fairlead.contracts.apiversions.kinds import kept_rules_name
 from fairlead.core.act import Apply
 from fairlead.core.decision import Hold, Move
@@ -22,8 +22,8 @@ CRD = "widgets.example.com"
 MAP, DEFINITION = Ref(CONFIGMAPS, "ops", "rules", "u"), Ref(DEFINITIONS, "", CRD, "v")
 
 
-def a_source(place: str, rank: Rank = Rank.CONFIG_MAP, age: float = 0.0, crd: str = CRD) -> Source:
-    return Source(place, rank, {"kind": "ConversionRules", "crd": crd}, created=NOW - timedelta(seconds=age))
+def a_source(place: str, rank: Rank = Rank.CONFIG_MAP, age: float = 0.0, crd: str = CRD) -> RuleSource:
+    return RuleSource(place, rank, {"kind": "ConversionRules", "crd": crd}, created=NOW - timedelta(seconds=age))
 
 
 def test_what_is_built_in_goes_before_files_and_these_before_the_oldest_map() -> None:
@@ -45,9 +45,9 @@ def test_what_is_built_in_goes_before_files_and_these_before_the_oldest_map() ->
 
 
 def test_a_set_that_names_no_definition_is_rejected_and_takes_no_place() -> None:
-    strange = Source("strange", Rank.FILE, {"kind": "Pod"})
-    nameless = Source("nameless", Rank.FILE, {"kind": "ConversionRules"})
-    torn = Source("torn", Rank.FILE, problem="torn is neither YAML nor JSON")
+    strange = RuleSource("strange", Rank.FILE, {"kind": "Pod"})
+    nameless = RuleSource("nameless", Rank.FILE, {"kind": "ConversionRules"})
+    torn = RuleSource("torn", Rank.FILE, problem="torn is neither YAML nor JSON")
 
     choice = chosen([strange, nameless, torn, a_source("good")])
 

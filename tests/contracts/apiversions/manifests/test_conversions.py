@@ -11,8 +11,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from fairlead.contracts.apiversions.decide.trees import copied
-from fairlead.contracts.apiversions.manifests.conversions import Outcome, Wish, converted
-from fairlead.engine.object_files import Unreadable, documents_in
+from fairlead.contracts.apiversions.manifests.conversions import ManifestWish, Outcome, converted
+from fairlead.engine.object_files import UnreadableFile, documents_in
 from tests.contracts.apiversions.decide.test_round_trips import widgets as bodies
 from tests.contracts.apiversions.decide.widgets import GROUP, KIND, to
 
@@ -20,7 +20,7 @@ KINDS = {(GROUP, "Widget"): KIND}
 
 
 def changed(text: str, version: str = "v2", **wish: Any) -> Outcome:
-    return converted(dedent(text), "a.yaml", Wish(kinds=KINDS, version=version, **wish))
+    return converted(dedent(text), "a.yaml", ManifestWish(kinds=KINDS, version=version, **wish))
 
 
 def test_a_field_takes_its_comments_and_quotes_along_and_the_rest_stays() -> None:
@@ -227,7 +227,7 @@ def test_a_version_that_the_rules_do_not_know_is_told() -> None:
 
 
 def test_a_file_that_may_hold_such_objects_and_is_no_yaml_is_not_passed_over() -> None:
-    with pytest.raises(Unreadable, match=r"a.yaml is neither YAML nor JSON: see line 2"):
+    with pytest.raises(UnreadableFile, match=r"a.yaml is neither YAML nor JSON: see line 2"):
         changed("apiVersion: example.com/v1\n]:\n")
 
     assert changed("]: of nobody's concern\n").found == ()

@@ -8,7 +8,7 @@ import yaml
 
 from fairlead.contracts.apiversions.decide.plain_rules import plain_rules
 from fairlead.contracts.apiversions.decide.rule_sets import kind_of
-from fairlead.contracts.apiversions.manifests.conversions import Wish, converted
+from fairlead.contracts.apiversions.manifests.conversions import ManifestWish, converted
 from fairlead.contracts.apiversions.manifests.positions import comments
 from fairlead.engine.object_files import documents_in
 from tests.contracts.apiversions.real_definitions import ECK, definitions_of, folder_of
@@ -23,8 +23,8 @@ def comments_of(text: str) -> Counter[str]:
 def test_samples_of_eck_come_back_with_all_their_comments() -> None:
     found = [each for each in definitions_of(MODULE).values() if len(each["spec"]["versions"]) > 1]
     kinds = {(each.group, each.kind): each for each in (kind_of(plain_rules(one), one) for one in found)}
-    there = Wish(kinds=kinds, version="v1beta1")
-    back = Wish(kinds=kinds, version="v1")
+    there = ManifestWish(kinds=kinds, version="v1beta1")
+    back = ManifestWish(kinds=kinds, version="v1")
     rewritten = 0
 
     for path in sorted((folder_of(MODULE.name) / "config" / "samples").rglob("*.yaml")):

@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as some
 
 from fairlead.contracts.environments.decide.hash import rollout_hash
-from fairlead.contracts.environments.decide.undo import Change, Undo, Unknown, undo
+from fairlead.contracts.environments.decide.undo import SpecChange, Undo, Unknown, undo
 from fairlead.contracts.environments.kinds import FORCE_ROLLOUT, NIL
 from fairlead.contracts.environments.settings import Settings
 from fairlead.core.merge_patch import merge_patch
@@ -72,7 +72,7 @@ def test_a_new_image_is_taken_back_and_the_generation_goes() -> None:
     taken_back(world, found)
     world.play()
 
-    assert found.changes == (Change("spec.environmentdImageRef", NEXT, OLD),)
+    assert found.changes == (SpecChange("spec.environmentdImageRef", NEXT, OLD),)
     assert sorted(world.generations) == [1]
     assert world.says[1:] == ("Applied", "No changes found from generation 1")
 

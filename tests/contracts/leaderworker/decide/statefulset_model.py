@@ -13,7 +13,7 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from fairlead.contracts.leaderworker.decide.budgets import Budget
-from fairlead.contracts.leaderworker.decide.planner import Group, Leaders, Numbers, Plan, plan
+from fairlead.contracts.leaderworker.decide.planner import Leaders, Numbers, Plan, PlannedGroup, plan
 
 ABSENT = "."
 
@@ -68,7 +68,7 @@ def numbers(world: World, groups: str | None = None) -> Numbers:
         replicas=world.replicas,
         budget=world.budget,
         leaders=Leaders(world.set_replicas, world.partition, world.recorded),
-        groups=tuple(Group(each.isupper(), each.lower() == world.spec) for each in shown),
+        groups=tuple(PlannedGroup(each.isupper(), each.lower() == world.spec) for each in shown),
         kept_below=world.kept_below,
         is_new_revision=world.template != world.spec,
         paused=world.paused,

@@ -12,7 +12,7 @@ from hypothesis import strategies as some
 
 from fairlead.contracts.leaderworker.decide.defaulting import defaulted
 from fairlead.contracts.leaderworker.decide.pod_admission import admitted
-from fairlead.contracts.leaderworker.decide.pod_view import Refusal
+from fairlead.contracts.leaderworker.decide.pod_view import PodRefusal
 from fairlead.contracts.leaderworker.decide.reviews import (
     ReviewSnapshot,
     default_pod,
@@ -179,7 +179,7 @@ def pods(draw: some.DrawFn) -> Tree:
 def test_a_pod_that_was_admitted_is_admitted_unchanged(pod: Tree, gang: str) -> None:
     try:
         once = admitted(pod, gang_scheduler=gang)
-    except Refusal:
+    except PodRefusal:
         return
 
     assert admitted(once, gang_scheduler=gang) == once
@@ -192,7 +192,7 @@ def test_the_patch_of_a_pod_makes_the_pod_that_was_meant(pod: Tree) -> None:
     if verdict.allowed:
         assert reader(JSON_PATCH, verdict.patch or b"[]")(deepcopy(pod)) == admitted(pod)
     else:
-        with pytest.raises(Refusal):
+        with pytest.raises(PodRefusal):
             admitted(pod)
 
 

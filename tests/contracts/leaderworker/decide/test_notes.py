@@ -7,7 +7,7 @@ import pytest
 from fairlead.contracts.leaderworker.decide import notes
 from fairlead.contracts.leaderworker.decide.planner import Plan, Row, Stage
 from fairlead.contracts.leaderworker.decide.revisions import Drafted, Occasion
-from fairlead.contracts.leaderworker.decide.status import Turn
+from fairlead.contracts.leaderworker.decide.status import StatusEvent
 from fairlead.core.act import EventNote
 from tests.contracts.leaderworker.decide.some import UID, a_leader, a_set
 
@@ -67,7 +67,9 @@ def drafted(occasion: Occasion) -> Drafted:
         (notes.reclaiming(SEEN, 7, a_plan(0, 4)), "GroupsProgressing Delete deleting surge replicas from a-4 to a-6"),
         (notes.reclaiming(SEEN, 4, a_plan(0, 4)), None),
         (
-            notes.turned(SEEN, Turn("AllGroupsReady", "All replicas are ready, with 2 groups ready of total 2 groups")),
+            notes.turned(
+                SEEN, StatusEvent("AllGroupsReady", "All replicas are ready, with 2 groups ready of total 2 groups")
+            ),
             "AllGroupsReady Update All replicas are ready, with 2 groups ready of total 2 groups",
         ),
         (

@@ -6,7 +6,16 @@ import pytest
 from msgspec.structs import replace
 
 from fairlead.contracts.leaderworker.decide.budgets import Budget, budget
-from fairlead.contracts.leaderworker.decide.planner import Group, Leaders, Numbers, Plan, Row, Stage, lowered, plan
+from fairlead.contracts.leaderworker.decide.planner import (
+    Leaders,
+    Numbers,
+    Plan,
+    PlannedGroup,
+    Row,
+    Stage,
+    lowered,
+    plan,
+)
 from fairlead.contracts.leaderworker.kinds import IntOrPercent, RollingUpdate
 from tests.contracts.leaderworker.decide.statefulset_model import (
     World,
@@ -185,7 +194,7 @@ def test_a_revision_in_mid_rollout_spares_a_surge_group_that_the_budget_needs() 
 
 
 def a_rollout(**changes: object) -> Numbers:
-    groups = tuple(Group(True, index >= 3) for index in range(4))
+    groups = tuple(PlannedGroup(True, index >= 3) for index in range(4))
     return replace(Numbers(4, Budget(1, 0), Leaders(4, 3, 4), groups), **changes)
 
 
@@ -237,7 +246,7 @@ def test_25_a_paused_rollout_moves_no_group_and_still_grows(seen: Numbers, expec
         (a_rollout(replicas=2), (3, 4)),
         (a_rollout(replicas=6), (3, 6)),
         (a_rollout(is_new_revision=True), (4, 4)),
-        (a_rollout(leaders=Leaders(6, 2, 4), groups=(Group(True, True),) * 6), (2, 6)),
+        (a_rollout(leaders=Leaders(6, 2, 4), groups=(PlannedGroup(True, True),) * 6), (2, 6)),
     ],
 )
 def test_no_group_moves_or_goes_before_the_controller_knows_where_it_stands(
@@ -279,7 +288,7 @@ def test_groups_that_are_not_there_count_as_neither_ready_nor_updated() -> None:
 
 
 def test_the_step_never_moves_the_partition_up() -> None:
-    groups = [Group(True, False)] * 4
+    groups = [PlannedGroup(True, False)] * 4
 
     assert lowered(groups, 1, 2) == 2
 

@@ -194,7 +194,7 @@ def check_second_revisions(worlds: Iterable[World], specs: str) -> None:
 @given(st.lists(st.tuples(st.booleans(), st.booleans()), max_size=12), st.integers(0, 12), st.integers(0, 12))
 def test_the_step_is_never_exceeded(states: list[tuple[bool, bool]], step: int, partition: int) -> None:
     """Of the groups that are ready, at most `step` less those that are away already become condemned."""
-    groups = [planner.Group(*each) for each in states]
+    groups = [planner.PlannedGroup(*each) for each in states]
     found = planner.lowered(groups, step, partition)
 
     condemned = sum(each.ready and not each.updated for each in groups[found:partition])
@@ -202,6 +202,6 @@ def test_the_step_is_never_exceeded(states: list[tuple[bool, bool]], step: int, 
     assert condemned == 0 or condemned + away <= step + _away_in_line(groups, found)
 
 
-def _away_in_line(groups: list[planner.Group], partition: int) -> int:
+def _away_in_line(groups: list[planner.PlannedGroup], partition: int) -> int:
     """Groups that are not ready and are replaced: they had nothing to lose."""
     return sum(not each.ready for each in groups[partition:])

@@ -10,7 +10,7 @@ import pytest
 
 from fairlead.contracts.leaderworker.decide.identity import group_key, parent_and_ordinal, subgroup_key
 from fairlead.contracts.leaderworker.decide.pod_admission import admitted
-from fairlead.contracts.leaderworker.decide.pod_view import Refusal
+from fairlead.contracts.leaderworker.decide.pod_view import PodRefusal
 from fairlead.contracts.leaderworker.decide.subgroups import worker_subgroup
 from fairlead.contracts.leaderworker.kinds import (
     EXCLUSIVE_SCOPE,
@@ -325,7 +325,7 @@ def test_variables_of_the_set_come_first_and_no_name_twice() -> None:
     ],
 )
 def test_a_pod_without_a_place_is_refused(pod: Tree, because: str) -> None:
-    with pytest.raises(Refusal, match=re.escape(because)):
+    with pytest.raises(PodRefusal, match=re.escape(because)):
         admitted(pod)
 
 
@@ -333,7 +333,7 @@ def test_19_a_pod_without_the_size_of_its_group_is_refused() -> None:
     pod = a_pod("a-1")
     del pod["metadata"]["annotations"]
 
-    with pytest.raises(Refusal, match=r"^size annotation is unexpectedly missing for pod a-1$"):
+    with pytest.raises(PodRefusal, match=r"^size annotation is unexpectedly missing for pod a-1$"):
         admitted(pod)
 
 
@@ -354,7 +354,7 @@ def test_19_a_pod_without_the_size_of_its_group_is_refused() -> None:
     ],
 )
 def test_what_has_no_shape_of_a_pod_is_refused(changes: Tree) -> None:
-    with pytest.raises(Refusal, match=r"^the object is no pod that can be read: "):
+    with pytest.raises(PodRefusal, match=r"^the object is no pod that can be read: "):
         admitted({**a_pod("a-1"), **changes})
 
 

@@ -10,8 +10,8 @@ import pytest
 from msgspec.structs import replace
 
 from fairlead.contracts.leaderworker.decide.recreations import (
-    BackOff,
-    Limits,
+    RecreationBackOff,
+    RecreationLimits,
     Recreations,
     counters_on,
     failed_groups,
@@ -176,8 +176,8 @@ def test_groups_that_have_not_started_are_left_alone(
 
 # Back-off and bound
 
-BACK_OFF = BackOff(timedelta(seconds=2), timedelta(seconds=20))
-BOTH = Limits(BACK_OFF, 3)
+BACK_OFF = RecreationBackOff(timedelta(seconds=2), timedelta(seconds=20))
+BOTH = RecreationLimits(BACK_OFF, 3)
 
 
 @pytest.mark.parametrize(
@@ -185,8 +185,8 @@ BOTH = Limits(BACK_OFF, 3)
     [
         ("2s,20s", BACK_OFF),
         ("2s, 20s", BACK_OFF),
-        ("10s", BackOff(timedelta(seconds=10), timedelta(minutes=5))),
-        ("10m", BackOff(timedelta(minutes=10), timedelta(minutes=10))),
+        ("10s", RecreationBackOff(timedelta(seconds=10), timedelta(minutes=5))),
+        ("10m", RecreationBackOff(timedelta(minutes=10), timedelta(minutes=10))),
         ("", None),
         ("x", None),
         ("0s", None),
@@ -196,7 +196,7 @@ BOTH = Limits(BACK_OFF, 3)
         ("2s,3s,4s", None),
     ],
 )
-def test_back_offs_are_durations(text: str, expected: BackOff | None) -> None:
+def test_back_offs_are_durations(text: str, expected: RecreationBackOff | None) -> None:
     found = limits_of(a_set(annotations={RECREATE_BACK_OFF: text}))
 
     assert found.back_off == expected
@@ -208,7 +208,7 @@ def test_bounds_are_numbers(text: str, expected: int | None) -> None:
     found = limits_of(a_set(annotations={MAX_GROUP_RESTARTS: text}))
 
     assert (found.most, bool(found.problems)) == (expected, expected is None)
-    assert limits_of(a_set()) == Limits()
+    assert limits_of(a_set()) == RecreationLimits()
 
 
 def test_the_back_off_doubles_up_to_its_longest() -> None:
@@ -236,7 +236,7 @@ def counted(text: str | None) -> dict[str, Recreations]:
 class Crashing:
     """A group whose worker always fails, on a clock of its own."""
 
-    def __init__(self, limits: Limits) -> None:
+    def __init__(self, limits: RecreationLimits) -> None:
         self.limits = limits
         self.counters: dict[str, Recreations] = {}
         self.now = NOW
@@ -362,7 +362,7 @@ def test_nothing_is_recorded_twice() -> None:
 
 
 def test_without_an_annotation_nothing_is_recorded() -> None:
-    group = Crashing(Limits())
+    group = Crashing(RecreationLimits())
 
     group.run(1)
 
@@ -371,7 +371,7 @@ def test_without_an_annotation_nothing_is_recorded() -> None:
 
 
 def test_a_bound_of_none_leaves_every_group_as_it_is() -> None:
-    assert isinstance(Crashing(Limits(most=0)).round(), Exhausted)
+    assert isinstance(Crashing(RecreationLimits(most=0)).round(), Exhausted)
 
 
 def test_entries_of_what_is_gone_are_dropped() -> None:
@@ -401,7 +401,7 @@ def test_a_group_that_stays_ready_starts_anew() -> None:
     assert set(counted(late.counters)) == {"k/1"}
     assert judged(pods[0], replace(a_worker(), status=PodStatus()), **facts) == Leave()
     assert judged(pods[0], **facts) == Leave()
-    assert judged(*pods, limits=Limits(most=3), counters=facts["counters"]) == Leave()
+    assert judged(*pods, limits=RecreationLimits(most=3), counters=facts["counters"]) == Leave()
 
 
 def test_owner_references_without_a_controller_do_not_count() -> None:

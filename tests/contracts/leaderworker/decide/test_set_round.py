@@ -11,7 +11,7 @@ from msgspec import Raw
 from msgspec.structs import replace
 
 from fairlead.contracts.leaderworker.decide.revisions import key_of
-from fairlead.contracts.leaderworker.decide.seen import Reported, SetSeen
+from fairlead.contracts.leaderworker.decide.seen import ReportedStatus, SetSeen
 from fairlead.contracts.leaderworker.kinds import (
     GROUP_RECREATIONS,
     MAX_GROUP_RESTARTS,
@@ -410,7 +410,7 @@ def test_a_status_that_only_counts_anew_waits_a_little(seconds: float) -> None:
     given = replace(seen.set, status=msgspec.convert(told, type(seen.set.status)))
     assert seen.leaders is not None
     leaders = replace(seen.leaders, status=replace(seen.leaders.status, replicas=3))
-    seen = replace(seen, set=given, leaders=leaders, reported=Reported(NOW, b""))
+    seen = replace(seen, set=given, leaders=leaders, reported=ReportedStatus(NOW, b""))
     settled = set_settled(seen, NOW + timedelta(seconds=seconds))
     assert settled.does == ([] if seconds == 0.4 else [STATUS])
     assert settled.held.again == (NOW + timedelta(seconds=1) if seconds == 0.4 else None)
@@ -418,7 +418,7 @@ def test_a_status_that_only_counts_anew_waits_a_little(seconds: float) -> None:
 
 def test_what_turns_is_reported_at_once() -> None:
     """Section 3.2 step 7: a condition, or a generation that is observed."""
-    seen = replace(a_set_seen(), reported=Reported(NOW, b""))
+    seen = replace(a_set_seen(), reported=ReportedStatus(NOW, b""))
     assert set_settled(seen).does == [STATUS]
 
 
@@ -491,5 +491,5 @@ def test_a_generation_that_the_server_drops_is_not_written_again() -> None:
     dropped = replace(seen, set=replace(seen.set, status=replace(status, observed_generation=0)))
 
     assert set_settled(dropped).does == [STATUS]
-    assert set_settled(replace(dropped, reported=Reported(NOW, b"another"))).does == [STATUS]
-    assert set_settled(replace(dropped, reported=Reported(NOW, write.body))).does == []
+    assert set_settled(replace(dropped, reported=ReportedStatus(NOW, b"another"))).does == [STATUS]
+    assert set_settled(replace(dropped, reported=ReportedStatus(NOW, write.body))).does == []

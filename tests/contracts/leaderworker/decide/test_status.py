@@ -12,8 +12,8 @@ from msgspec.structs import replace
 
 from fairlead.contracts.leaderworker.decide.budgets import Budget
 from fairlead.contracts.leaderworker.decide.groups import GroupState, carried_keys, groups_of, numbers_of
-from fairlead.contracts.leaderworker.decide.planner import Group, Leaders
-from fairlead.contracts.leaderworker.decide.status import Report, Turn, report
+from fairlead.contracts.leaderworker.decide.planner import Leaders, PlannedGroup
+from fairlead.contracts.leaderworker.decide.status import StatusEvent, StatusReport, report
 from fairlead.contracts.leaderworker.kinds import (
     GROUP_INDEX,
     PAUSED,
@@ -80,11 +80,11 @@ def test_where_somebody_deleted_the_revision_of_workers_their_pods_are_asked(mem
     assert found.is_ready is is_ready
 
 
-def told(seen: LeaderWorkerSet, *pairs: tuple[Pod, StatefulSet | None], **changes: Any) -> Report:
+def told(seen: LeaderWorkerSet, *pairs: tuple[Pod, StatefulSet | None], **changes: Any) -> StatusReport:
     return report(seen, LEADERS, groups(*pairs), changes.pop("now", NOW), **changes)
 
 
-def holding(found: Report) -> list[str]:
+def holding(found: StatusReport) -> list[str]:
     return [each.type for each in found.status.conditions if each.status == "True"]
 
 
@@ -93,7 +93,7 @@ def with_partition(seen: LeaderWorkerSet, partition: int) -> LeaderWorkerSet:
     return replace(seen, spec=replace(seen.spec, rollout_strategy=strategy))
 
 
-def after(seen: LeaderWorkerSet, found: Report) -> LeaderWorkerSet:
+def after(seen: LeaderWorkerSet, found: StatusReport) -> LeaderWorkerSet:
     return replace(seen, status=found.status)
 
 
@@ -181,7 +181,7 @@ def test_the_planner_reads_numbers() -> None:
     )
 
     assert found.leaders == Leaders(3, 1, 2)
-    assert found.groups == (Group(True, True), Group(), Group(False, True))
+    assert found.groups == (PlannedGroup(True, True), PlannedGroup(), PlannedGroup(False, True))
     assert (found.replicas, found.kept_below, found.is_new_revision, found.paused) == (2, 1, True, True)
 
 
@@ -201,7 +201,9 @@ def test_01_a_new_set_progresses_and_updates_nothing() -> None:
     found = told(a_set(), (a_leader(0), None), a_group(1, ready=False))
 
     assert holding(found) == ["Progressing"]
-    assert found.turn == Turn("GroupsProgressing", "Replicas are progressing, with 0 groups ready of total 2 groups")
+    assert found.turn == StatusEvent(
+        "GroupsProgressing", "Replicas are progressing, with 0 groups ready of total 2 groups"
+    )
     assert not found.is_done
 
 
@@ -220,7 +222,7 @@ def test_02_all_groups_ready_is_available() -> None:
         ("Available", "True", "AllGroupsReady", 2),
     ]
     assert found.is_done
-    assert found.turn == Turn("AllGroupsReady", "All replicas are ready, with 2 groups ready of total 2 groups")
+    assert found.turn == StatusEvent("AllGroupsReady", "All replicas are ready, with 2 groups ready of total 2 groups")
 
 
 def test_04_an_update_turns_two_conditions_and_tells_one_event() -> None:
@@ -229,7 +231,9 @@ def test_04_an_update_turns_two_conditions_and_tells_one_event() -> None:
     found = told(seen, a_group(0, "old"), a_group(1, "old"), now=NOW + timedelta(hours=1))
 
     assert holding(found) == ["UpdateInProgress", "Progressing"]
-    assert found.turn == Turn("GroupsUpdating", "Rolling Upgrade is in progress, with 2 groups ready of total 2 groups")
+    assert found.turn == StatusEvent(
+        "GroupsUpdating", "Rolling Upgrade is in progress, with 2 groups ready of total 2 groups"
+    )
     later = told(after(seen, found), a_group(0, "old"), a_group(1, ready=False), now=NOW + timedelta(hours=2))
     assert later.turn is None
     assert later.status.conditions == found.status.conditions
@@ -327,5 +331,5 @@ def test_s13_available_excludes_the_others(steps: list[tuple[list[tuple[str, boo
 
         assert true == ["Available"] or "Available" not in true
         assert true
-        assert (found.turn is not None) == bool(set(true) - set(holding(Report(seen.status, True, True))))
+        assert (found.turn is not None) == bool(set(true) - set(holding(StatusReport(seen.status, True, True))))
         seen = after(seen, found)

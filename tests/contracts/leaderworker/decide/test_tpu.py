@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from fairlead.contracts.leaderworker.decide.pod_admission import admitted
-from fairlead.contracts.leaderworker.decide.pod_view import Refusal
+from fairlead.contracts.leaderworker.decide.pod_view import PodRefusal
 from fairlead.contracts.leaderworker.decide.tpu import requests_tpus
 from fairlead.contracts.leaderworker.kinds import (
     LEADER_REQUESTS_TPUS,
@@ -144,7 +144,7 @@ def test_a_pod_without_a_place_among_workers_is_refused(
     name: str, size: int, notes: Tree, labels: Tree, because: str
 ) -> None:
     """Section 5.18: a leader that is excluded from subgroups cannot request TPUs."""
-    with pytest.raises(Refusal, match=because):
+    with pytest.raises(PodRefusal, match=because):
         admitted(tpu_pod(name, size=size, notes=notes, labels=labels))
 
 

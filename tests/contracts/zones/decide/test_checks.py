@@ -9,8 +9,8 @@ from hypothesis import given
 from hypothesis import strategies as some
 
 from fairlead.contracts.zones.configuration_kinds import ConfigurationMeta
-from fairlead.contracts.zones.decide.configurations import Invalid
-from fairlead.contracts.zones.decide.healthchecks.healthcheck_spec import Check, Then, filled, read
+from fairlead.contracts.zones.decide.configurations import InvalidConfiguration
+from fairlead.contracts.zones.decide.healthchecks.healthcheck_spec import QueryCheck, Then, filled, read
 
 META = ConfigurationMeta(name="errors", uid="uid", resource_version="1", namespace="test", generation=4)
 QUERY = "sum(rate(errors{${targetMatchers}}[${range}]))"
@@ -32,7 +32,7 @@ def test_defaults_are_those_of_the_contract() -> None:
 
     assert (found.name, found.namespace, found.uid, found.generation) == ("errors", "test", "uid", 4)
     assert (found.url, found.labels) == ("http://prometheus:9090", {"app": "x"})
-    assert found.checks == (Check("errors", QUERY, SUCCESS, "5m", "10m", 10.0, 3, Then.PAUSE, Then.PAUSE),)
+    assert found.checks == (QueryCheck("errors", QUERY, SUCCESS, "5m", "10m", 10.0, 3, Then.PAUSE, Then.PAUSE),)
 
 
 def test_what_is_given_counts() -> None:
@@ -47,12 +47,12 @@ def test_what_is_given_counts() -> None:
 
     (check,) = read(META, a_spec(given)).checks
 
-    assert check == Check("errors", QUERY, SUCCESS, "1m30s", "1h", 0.5, 0, Then.WARN, Then.DISABLED)
+    assert check == QueryCheck("errors", QUERY, SUCCESS, "1m30s", "1h", 0.5, 0, Then.WARN, Then.DISABLED)
 
 
 def test_a_disabled_check_is_left_out_but_must_be_valid() -> None:
     assert read(META, a_spec({"disabled": True})).checks == ()
-    with pytest.raises(Invalid):
+    with pytest.raises(InvalidConfiguration):
         read(META, a_spec({"disabled": True, "query": ""}))
 
 
@@ -108,7 +108,7 @@ MISTAKES: dict[str, tuple[object, str]] = {
 
 @pytest.mark.parametrize(("spec", "begins"), MISTAKES.values(), ids=MISTAKES.keys())
 def test_a_mistake_is_named_with_its_field(spec: object, begins: str) -> None:
-    with pytest.raises(Invalid) as caught:
+    with pytest.raises(InvalidConfiguration) as caught:
         read(META, spec)
 
     assert str(caught.value).startswith(begins)
@@ -146,7 +146,7 @@ def outcome_of(spec: object) -> str:
     """The address of a valid object, or the sentence about one that is not."""
     try:
         return read(META, spec).url
-    except Invalid as error:
+    except InvalidConfiguration as error:
         return str(error)
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from hypothesis import given
 from hypothesis import strategies as some
 
-from fairlead.contracts.zones.configuration_kinds import Configuration, ConfigurationMeta
+from fairlead.contracts.zones.configuration_kinds import ConfigurationMeta, ConfigurationObject
 from fairlead.contracts.zones.decide.budgets.zpdb import DisruptionBudget, guard_of
 from fairlead.contracts.zones.decide.configurations import Configurations, Observed, forget
 from fairlead.contracts.zones.decide.configurations import observe as observe_any
@@ -15,18 +15,18 @@ NONE: Configurations[DisruptionBudget] = Configurations()
 
 
 def observe(
-    state: Configurations[DisruptionBudget], item: Configuration
+    state: Configurations[DisruptionBudget], item: ConfigurationObject
 ) -> tuple[Configurations[DisruptionBudget], Observed]:
     return observe_any(state, item, guard_of)
 
 
-def budget(number: int, *, uid: str = "u", generation: int = 1, name: str = "budget") -> Configuration:
+def budget(number: int, *, uid: str = "u", generation: int = 1, name: str = "budget") -> ConfigurationObject:
     """Valid unless the number is negative."""
     meta = ConfigurationMeta(name=name, uid=uid, resource_version="1", namespace="test", generation=generation)
-    return Configuration(meta, {"selector": {"matchLabels": {"app": "x"}}, "maxUnavailable": number})
+    return ConfigurationObject(meta, {"selector": {"matchLabels": {"app": "x"}}, "maxUnavailable": number})
 
 
-def after(*items: Configuration) -> Configurations[DisruptionBudget]:
+def after(*items: ConfigurationObject) -> Configurations[DisruptionBudget]:
     state = NONE
     for item in items:
         state, _ = observe(state, item)
@@ -97,7 +97,7 @@ EVENTS = some.lists(
 
 
 @given(EVENTS)
-def test_results_say_what_happened(events: list[tuple[bool, Configuration]]) -> None:
+def test_results_say_what_happened(events: list[tuple[bool, ConfigurationObject]]) -> None:
     """The state changes exactly when the result says so, and what is in force was observed as valid."""
     state = NONE
     for there, item in events:
@@ -113,12 +113,12 @@ def test_results_say_what_happened(events: list[tuple[bool, Configuration]]) -> 
         assert all(number >= 0 for number in in_force(state))
 
 
-def a_check(query: str, generation: int) -> Configuration:
+def a_check(query: str, generation: int) -> ConfigurationObject:
     """A health check; without a query it is invalid."""
     meta = ConfigurationMeta(name="check", uid="u", resource_version="1", namespace="test", generation=generation)
     check = {"name": "errors", "query": query, "successQuery": "${current} == bool 0"}
     spec = {"selector": {"matchLabels": {}}, "prometheusURL": "http://prometheus", "checks": [check]}
-    return Configuration(meta, spec)
+    return ConfigurationObject(meta, spec)
 
 
 def test_health_checks_are_put_in_force_by_the_same_rules() -> None:

@@ -14,10 +14,10 @@ from fairlead.contracts.zones.decide.scaling.delay import (
     MOST_PODS,
     Calls,
     Delay,
+    DownscaleRefused,
     Granted,
-    Refused,
     Ruling,
-    Unusable,
+    UnusableDelay,
     at_host,
     calls_of,
     delay_of,
@@ -55,7 +55,7 @@ def called(calls: Calls) -> list[str]:
 
 
 def word(ruling: Ruling) -> str:
-    return ruling.aside.reason.word if isinstance(ruling, Refused) else "granted"
+    return ruling.aside.reason.word if isinstance(ruling, DownscaleRefused) else "granted"
 
 
 @pytest.mark.parametrize(
@@ -101,7 +101,7 @@ def test_d0_without_delay_or_address_nothing_is_delayed_and_nobody_called(annota
 def test_d1_what_cannot_be_read_refuses_both_ways(annotations: dict[str, str], wanted: int) -> None:
     statefulset = a_delayed(5, **annotations)
 
-    assert isinstance(delay_of(the_zone(statefulset)), Unusable)
+    assert isinstance(delay_of(the_zone(statefulset)), UnusableDelay)
     assert called(calls_of(the_zone(statefulset), wanted, Settings())) == []
     assert word(ruled(statefulset, wanted)) == "DelayInvalid"
 
@@ -188,14 +188,14 @@ def test_d4_any_pod_without_a_timestamp_refuses_the_downscale(answer: Answer, pl
     verdict = ruled(a_delayed(5), 3, *answers)
 
     assert word(verdict) == "PrepareFailed"
-    assert isinstance(verdict, Refused)
+    assert isinstance(verdict, DownscaleRefused)
     assert f"ingester-zone-a-{3 + place}.ingester.test.svc.cluster.local." in verdict.aside.text
 
 
 def test_many_failed_calls_are_counted() -> None:
     verdict = ruled(a_delayed(9), 0, *[Bad("timeout")] * 9)
 
-    assert isinstance(verdict, Refused)
+    assert isinstance(verdict, DownscaleRefused)
     assert "; and 6 more" in verdict.aside.text
 
 
@@ -207,7 +207,7 @@ def test_d5_too_young_pods_refuse_until_the_last_is_old_enough() -> None:
     verdict = ruled(a_delayed(5), 3, LONG_AGO, prepared(timedelta(minutes=20)))
 
     assert word(verdict) == "DelayNotElapsed"
-    assert isinstance(verdict, Refused)
+    assert isinstance(verdict, DownscaleRefused)
     assert verdict.aside.until == NOW + timedelta(minutes=40)
     assert "stays at 5 replicas instead of 3" in verdict.aside.text
     assert "ingester-zone-a-4 must have been prepared for 1h, until 2026-03-01T12:40:00Z" in verdict.aside.text
@@ -272,7 +272,7 @@ def test_the_ruling_is_that_of_a_naive_count(
 def test_the_wait_ends_at_the_first_moment_that_is_late_enough(delay: str) -> None:
     verdict = ruled(a_delayed(5, delay=delay), 4, prepared(timedelta(0)))
 
-    assert isinstance(verdict, Refused)
+    assert isinstance(verdict, DownscaleRefused)
     until = verdict.aside.until
     assert until is not None
     assert ruled(a_delayed(5, delay=delay), 4, prepared(timedelta(0)), now=until) == Granted(4)
@@ -283,7 +283,7 @@ def test_the_wait_ends_at_the_first_moment_that_is_late_enough(delay: str) -> No
 def test_a_wait_beyond_the_calendar_has_no_end_that_is_told() -> None:
     verdict = ruled(a_delayed(5), 4, timestamp(2**62))
 
-    assert isinstance(verdict, Refused)
+    assert isinstance(verdict, DownscaleRefused)
     assert verdict.aside.until is None
 
 
@@ -328,7 +328,7 @@ def test_only_the_host_of_the_address_is_replaced(written: str, called: str) -> 
 def test_passwords_are_not_told() -> None:
     verdict = ruled(a_delayed(5, delay_url="http://user:secret@pod/x?token=secret"), 4, Bad("timeout"))
 
-    assert isinstance(verdict, Refused)
+    assert isinstance(verdict, DownscaleRefused)
     assert "secret" not in verdict.aside.text
 
 
@@ -349,7 +349,7 @@ def test_a_service_that_would_lead_elsewhere_has_nobody_called(service: str) -> 
 
     assert called(calls_of(the_zone(zone), 3, Settings())) == []
     assert word(shrinks) == "DelayInvalid"
-    assert isinstance(shrinks, Refused)
+    assert isinstance(shrinks, DownscaleRefused)
     assert "spec.serviceName is no name of a Service" in shrinks.aside.text
     assert ruled(zone, 6) == Granted(6)
 
@@ -360,9 +360,9 @@ def test_what_an_address_hides_is_told_to_nobody() -> None:
     shrinks = ruled(a_delayed(2, delay_url=address), 1, Bad("failed", "no"))
     broken = delay_of(the_zone(a_delayed(2, delay_url="http://user:s3cr?et@pod:x/")))
 
-    assert isinstance(shrinks, Refused)
+    assert isinstance(shrinks, DownscaleRefused)
     assert "http://ingester-zone-a-1." in shrinks.aside.text
     assert "cret" not in shrinks.aside.text
     assert "t0ken" not in shrinks.aside.text
-    assert isinstance(broken, Unusable)
+    assert isinstance(broken, UnusableDelay)
     assert "s3cr" not in broken.problem

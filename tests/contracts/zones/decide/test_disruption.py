@@ -8,7 +8,7 @@ import msgspec
 import pytest
 from msgspec import structs
 
-from fairlead.contracts.zones.decide.budgets.disruption import BudgetView, Lane, changes_at, denial, lane_of
+from fairlead.contracts.zones.decide.budgets.disruption import BudgetedZone, BudgetView, changes_at, denial, lane_of
 from fairlead.core.ask import Bad, Good
 from fairlead.core.eviction_record import KEPT, mark
 from tests.builders import NOW
@@ -28,7 +28,8 @@ PLACES = tuple(product("abc", (0, 1)))
 def a_scene(states: dict[tuple[str, int], str], *, regex: str) -> BudgetView:
     present = {place: PODS[*place, state] for place, state in states.items() if state != "missing"}
     lanes = tuple(
-        Lane(zone, tuple(pod for (of, _), pod in present.items() if of == letter)) for letter, zone in ZONES.items()
+        BudgetedZone(zone, tuple(pod for (of, _), pod in present.items() if of == letter))
+        for letter, zone in ZONES.items()
     )
     gone = [pod for place, pod in present.items() if states[place] == "marked"]
     return BudgetView(a_guard(regex=regex), lanes, mark(gone, {}, NOW), NOW)
@@ -95,7 +96,7 @@ def test_what_has_changed_already_is_not_waited_for() -> None:
 def test_pods_that_should_be_there_and_are_not_are_unknown(replicas: int, known: int) -> None:
     zone = a_guarded_zone("b", replicas, known=known)
 
-    assert Lane(zone, (PODS["b", 0, "ready"], PODS["b", 1, "ready"])).unknown == 1
+    assert BudgetedZone(zone, (PODS["b", 0, "ready"], PODS["b", 1, "ready"])).unknown == 1
 
 
 def test_loose_pods_count_for_the_zone_that_selects_them_and_pods_of_others_do_not() -> None:

@@ -11,7 +11,7 @@ from msgspec import Raw
 from fairlead.contracts.zones.configuration_kinds import ConfigurationMeta
 from fairlead.contracts.zones.decide.admission.review_reading import DownscaleSnapshot
 from fairlead.contracts.zones.decide.budgets.zpdb import DisruptionBudget, guard_of, judge
-from fairlead.contracts.zones.decide.configurations import Invalid
+from fairlead.contracts.zones.decide.configurations import InvalidConfiguration
 from kubeloop.objects.review import Review
 from tests.builders import NOW, a_zone
 
@@ -25,7 +25,7 @@ def guard(**spec: object) -> DisruptionBudget:
 
 
 def problem(spec: object) -> str:
-    with pytest.raises(Invalid) as caught:
+    with pytest.raises(InvalidConfiguration) as caught:
         guard_of(META, spec)
     return str(caught.value)
 
@@ -219,7 +219,7 @@ FIELDS = some.sampled_from(
 def test_any_json_is_either_a_budget_or_invalid(spec: object) -> None:
     try:
         made = guard_of(META, spec)
-    except Invalid as error:
+    except InvalidConfiguration as error:
         said = str(error)
     else:
         said = "spec" if made.max_unavailable >= 0 and made.partition_of("zone-a-0") is not None else "nonsense"

@@ -12,11 +12,11 @@ from typing import Any
 
 import msgspec
 
-from fairlead.contracts.apiversions.decide.convert import KindConversion, Refused, convert
+from fairlead.contracts.apiversions.decide.convert import ConversionRefused, KindConversion, convert
 from fairlead.contracts.apiversions.decide.offline import object_parts
 from fairlead.contracts.apiversions.decide.offline.backup_format import path_of
 from fairlead.contracts.apiversions.decide.offline.scene import Scene
-from fairlead.contracts.apiversions.decide.offline.upgrade_journal import MANAGER, Outcome, Phase
+from fairlead.contracts.apiversions.decide.offline.upgrade_journal import MANAGER, Outcome, UpgradePhase
 from fairlead.contracts.apiversions.decide.offline.walks import Unfit
 from fairlead.contracts.apiversions.decide.trees import Tree, copied, same
 from fairlead.core.act import Does, Replace
@@ -32,7 +32,7 @@ def converting(scene: Scene) -> Outcome:
         scene.world.old.resource,
         lambda item: Conversion(scene, item).walk(),
         "convert_page",
-        lambda after: after.enter(Phase.CONVERTED),
+        lambda after: after.enter(UpgradePhase.CONVERTED),
     )
 
 
@@ -42,7 +42,7 @@ def comparing(scene: Scene) -> Outcome:
         scene.world.new.resource,
         lambda item: _compared(scene, item),
         "compare_page",
-        lambda after: after.enter(Phase.PRUNED),
+        lambda after: after.enter(UpgradePhase.PRUNED),
     )
 
 
@@ -158,7 +158,7 @@ def in_version(tree: Tree, version: str, kind: KindConversion, without: str = ""
     raises Unfit where something would be lost."""
     try:
         found = convert(tree, version, kind).tree
-    except Refused as error:
+    except ConversionRefused as error:
         raise Unfit(f"it cannot be converted: {error}") from None
     if without:
         found = object_parts.without_carried(found, without)

@@ -7,7 +7,7 @@ from hashlib import sha256
 import msgspec
 
 from fairlead.contracts.apiversions.decide.offline.scene import Scene
-from fairlead.contracts.apiversions.decide.offline.upgrade_journal import MANAGER, Phase
+from fairlead.contracts.apiversions.decide.offline.upgrade_journal import MANAGER, UpgradePhase
 from fairlead.core.act import Create, Does
 from fairlead.core.domain import DOMAIN
 from fairlead.engine.decide.registration import DEFINITIONS
@@ -17,13 +17,13 @@ NAMESPACE = "default"
 """Of Events about what has no namespace."""
 
 
-def event_of(scene: Scene, phase: Phase) -> Create:
+def event_of(scene: Scene, phase: UpgradePhase) -> Create:
     """One for each upgrade and its end, however often it is told."""
     journal = scene.journal
     begun = "" if journal.introduced_at is None else journal.introduced_at.isoformat()
     mark = sha256(f"{journal.uid} {begun} {phase.value}".encode()).hexdigest()[:16]
     text, reason = f"every object is in {journal.new}", "OfflineUpgradeSucceeded"
-    if phase is Phase.ROLLED_BACK:
+    if phase is UpgradePhase.ROLLED_BACK:
         text, reason = f"every object is in {journal.old} as it was", "OfflineUpgradeRolledBack"
     name = f"{journal.crd}.{mark}"
     tree = {

@@ -15,11 +15,11 @@ from fairlead.contracts.apiversions.decide.offline.restoring import owners
 from fairlead.contracts.apiversions.decide.offline.scene import Scene
 from fairlead.contracts.apiversions.decide.offline.upgrade_journal import (
     MANAGER,
-    Counts,
-    End,
-    Named,
     Outcome,
-    Phase,
+    UpgradeCounts,
+    UpgradeEnd,
+    UpgradeFailure,
+    UpgradePhase,
     moving,
     stopped,
 )
@@ -43,7 +43,7 @@ def own(scene: Scene) -> Outcome:
         scene.world.new.resource,
         lambda item: _owned(scene, item),
         "own_page",
-        lambda after: after.enter(Phase.POINTED),
+        lambda after: after.enter(UpgradePhase.POINTED),
     )
 
 
@@ -88,17 +88,19 @@ def point(scene: Scene, version: str, then: Outcome) -> Outcome:
     if isinstance(ends, Need):
         return ends
     failures = tuple(
-        Named(f"{each.kind} {each.name}", str(end))
+        UpgradeFailure(f"{each.kind} {each.name}", str(end))
         for each, end in zip(dependents, ends, strict=True)
         if isinstance(end, Unfit)
     )
     again = any(end == "again" for end in ends)
     after = structs.replace(
-        scene.journal, place=begin if again else begin + len(dependents), counts=Counts(failed=len(failures))
+        scene.journal, place=begin if again else begin + len(dependents), counts=UpgradeCounts(failed=len(failures))
     )
     if failures:
         after = structs.replace(after, failures=failures, place=begin)
-        return stopped(after, f"{counted(len(failures), 'dependent')} cannot be done, as named above", End.FAILED)
+        return stopped(
+            after, f"{counted(len(failures), 'dependent')} cannot be done, as named above", UpgradeEnd.FAILED
+        )
     return scene.wait("point_again", after) if again else moving(after, "point_page", scene.now)
 
 

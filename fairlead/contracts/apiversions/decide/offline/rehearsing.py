@@ -17,14 +17,14 @@ from fairlead.contracts.apiversions.decide.convert import KindConversion
 from fairlead.contracts.apiversions.decide.offline import object_parts
 from fairlead.contracts.apiversions.decide.offline.converting import in_version
 from fairlead.contracts.apiversions.decide.offline.object_parts import Parts
-from fairlead.contracts.apiversions.decide.offline.upgrade_journal import MANAGER, MOST_NAMED, Named
+from fairlead.contracts.apiversions.decide.offline.upgrade_journal import MANAGER, MOST_NAMED, UpgradeFailure
 from fairlead.contracts.apiversions.decide.offline.walks import Interrupted, Unfit, told, walked
 from fairlead.contracts.apiversions.decide.trees import Tree
 from fairlead.core.act import Does, Replace
 from fairlead.core.ask import Ask, Bad, Good, Listing, Need
 from fairlead.core.decision import Decision, Hold
 from fairlead.core.reason import Reason
-from fairlead.engine.decide.job import JobSnapshot, Turn, journaled
+from fairlead.engine.decide.job import JobSnapshot, StepResult, journaled
 
 PAGE_SECONDS = 60.0
 
@@ -46,7 +46,7 @@ class RehearsalJournal(Struct, frozen=True):
     failed: int = 0
     carrying: int = 0
     """Objects that hold something which the new version cannot."""
-    failures: tuple[Named, ...] = ()
+    failures: tuple[UpgradeFailure, ...] = ()
     problem: str = ""
     is_over: bool = False
 
@@ -54,17 +54,17 @@ class RehearsalJournal(Struct, frozen=True):
 Snapshot: TypeAlias = JobSnapshot[RehearsalJournal, RehearsalWorld]
 
 
-def step(seen: Snapshot, now: datetime) -> Turn[RehearsalJournal] | Need:
+def step(seen: Snapshot, now: datetime) -> StepResult[RehearsalJournal] | Need:
     journal, world = seen.journal or RehearsalJournal(), seen.world
     if journal.is_over or journal.problem:
-        return Turn(journal, Decision("finish", Hold(Reason.COMPLETE)))
+        return StepResult(journal, Decision("finish", Hold(Reason.COMPLETE)))
     listing = Ask(Listing(world.old.resource, "", limit=world.page, cursor=journal.cursor), timeout=PAGE_SECONDS)
     try:
         match told(seen.answers, listing) if listing in seen.answers.known else None:
             case None:
                 return Need(((listing,),))
             case Bad("expired"):
-                return Turn(RehearsalJournal(), Decision("begin_again", Hold(Reason.MIGRATING, now)))
+                return StepResult(RehearsalJournal(), Decision("begin_again", Hold(Reason.MIGRATING, now)))
             case Bad(kind, text):
                 return _ended(journal, f"the objects cannot be listed: {text or kind}")
             case Good(body):
@@ -77,7 +77,7 @@ def step(seen: Snapshot, now: datetime) -> Turn[RehearsalJournal] | Need:
     if isinstance(ends, Need):
         return ends
     failures = tuple(
-        Named(object_parts.name_of(item), str(end))
+        UpgradeFailure(object_parts.name_of(item), str(end))
         for item, end in zip(items, ends, strict=True)
         if isinstance(end, Unfit)
     )
@@ -90,12 +90,12 @@ def step(seen: Snapshot, now: datetime) -> Turn[RehearsalJournal] | Need:
         failures=(*journal.failures, *failures)[:MOST_NAMED],
     )
     if after.cursor:
-        return Turn(after, Decision("rehearse_page", Hold(Reason.MIGRATING, now)))
-    return Turn(structs.replace(after, is_over=True), Decision("finish", Hold(Reason.COMPLETE)))
+        return StepResult(after, Decision("rehearse_page", Hold(Reason.MIGRATING, now)))
+    return StepResult(structs.replace(after, is_over=True), Decision("finish", Hold(Reason.COMPLETE)))
 
 
-def _ended(journal: RehearsalJournal, problem: str) -> Turn[RehearsalJournal]:
-    return Turn(structs.replace(journal, problem=problem), Decision("stop", Hold(Reason.MIGRATION_INCOMPLETE)))
+def _ended(journal: RehearsalJournal, problem: str) -> StepResult[RehearsalJournal]:
+    return StepResult(structs.replace(journal, problem=problem), Decision("stop", Hold(Reason.MIGRATION_INCOMPLETE)))
 
 
 def _bound(seen: Snapshot, item: Tree) -> Callable[[], bool]:

@@ -23,7 +23,7 @@ from fairlead.core.act import Create, Does, Patch, PatchKind, Replace
 from fairlead.core.ask import Answers, Ask, Bad, Good, Need, Read, ReadRecord, SwapRecord
 from fairlead.core.decision import Decision, Hold
 from fairlead.core.reason import Reason
-from fairlead.engine.decide.job import JobSnapshot, Turn, journaled
+from fairlead.engine.decide.job import JobSnapshot, StepResult, journaled
 from kubeloop.objects.meta import Ref, Resource
 from kubeloop.schemas.structural import Node
 
@@ -55,7 +55,7 @@ class RestoreWorld(Struct, frozen=True):
     """By version: what objects go through on their way into the store."""
 
 
-class Told(Struct, frozen=True):
+class RestoredObject(Struct, frozen=True):
     """What has become of an object, for people."""
 
     name: str
@@ -71,8 +71,8 @@ class RestoreJournal(Struct, frozen=True):
     pointed: int = 0
     recreated: dict[str, tuple[str, str]] = {}
     """Version and UID of objects that have another UID than before, by each that they had."""
-    skipped: tuple[Told, ...] = ()
-    failed: tuple[Told, ...] = ()
+    skipped: tuple[RestoredObject, ...] = ()
+    failed: tuple[RestoredObject, ...] = ()
     skipped_count: int = 0
     failed_count: int = 0
     problem: str = ""
@@ -91,7 +91,7 @@ class Fate(Struct, frozen=True):
     """With another UID than before: the new one, and those of before."""
 
 
-def step(seen: Snapshot, now: datetime) -> Turn[RestoreJournal] | Need:
+def step(seen: Snapshot, now: datetime) -> StepResult[RestoreJournal] | Need:
     """A page of objects, and behind them a page of dependents."""
     journal, world = seen.journal or RestoreJournal(), seen.world
     begins, count = journal.next, len(world.paths)
@@ -103,19 +103,21 @@ def step(seen: Snapshot, now: datetime) -> Turn[RestoreJournal] | Need:
             return _dependents(journal, seen, dependents, now)
     except Interrupted as error:
         stopped = structs.replace(journal, problem=str(error))
-        return Turn(stopped, Decision("stop", Hold(Reason.MIGRATION_INCOMPLETE)))
-    return Turn(journal, Decision("finish", Hold(Reason.COMPLETE)))
+        return StepResult(stopped, Decision("stop", Hold(Reason.MIGRATION_INCOMPLETE)))
+    return StepResult(journal, Decision("finish", Hold(Reason.COMPLETE)))
 
 
 def _objects(
     journal: RestoreJournal, seen: Snapshot, paths: tuple[str, ...], now: datetime
-) -> Turn[RestoreJournal] | Need:
+) -> StepResult[RestoreJournal] | Need:
     ends = walked([_Walk(seen, path).walk for path in paths])
     if isinstance(ends, Need):
         return ends
     fates = [each for each in ends if isinstance(each, Fate)]
-    skipped = tuple(Told(each.name, each.text) for each in fates if each.what == "skipped")
-    failed = tuple(Told(_name(path), str(end)) for path, end in zip(paths, ends, strict=True) if isinstance(end, Unfit))
+    skipped = tuple(RestoredObject(each.name, each.text) for each in fates if each.what == "skipped")
+    failed = tuple(
+        RestoredObject(_name(path), str(end)) for path, end in zip(paths, ends, strict=True) if isinstance(end, Unfit)
+    )
     kinds = [each.what for each in fates]
     after = structs.replace(
         journal,
@@ -129,7 +131,7 @@ def _objects(
         skipped_count=journal.skipped_count + len(skipped),
         failed_count=journal.failed_count + len(failed),
     )
-    return Turn(after, Decision("restore_page", Hold(Reason.MIGRATING, now)))
+    return StepResult(after, Decision("restore_page", Hold(Reason.MIGRATING, now)))
 
 
 def _recreated(fates: list[Fate]) -> list[tuple[str, tuple[str, str]]]:
@@ -271,13 +273,15 @@ def owners(ref: Ref, managed: list[Any], live: Tree) -> Patch:
 
 def _dependents(
     journal: RestoreJournal, seen: Snapshot, dependents: tuple[Dependent, ...], now: datetime
-) -> Turn[RestoreJournal] | Need:
+) -> StepResult[RestoreJournal] | Need:
     concerned = [each for each in dependents if each.owner in journal.recreated]
     ends = walked([_Pointing(seen.answers, each, journal.recreated).walk for each in concerned])
     if isinstance(ends, Need):
         return ends
     named = [f"{each.kind}/{each.name}" for each in concerned]
-    failed = tuple(Told(name, str(end)) for name, end in zip(named, ends, strict=True) if isinstance(end, Unfit))
+    failed = tuple(
+        RestoredObject(name, str(end)) for name, end in zip(named, ends, strict=True) if isinstance(end, Unfit)
+    )
     after = structs.replace(
         journal,
         next=journal.next + len(dependents),
@@ -285,7 +289,7 @@ def _dependents(
         failed=(*journal.failed, *failed)[:MOST_NAMED],
         failed_count=journal.failed_count + len(failed),
     )
-    return Turn(after, Decision("point_page", Hold(Reason.MIGRATING, now)))
+    return StepResult(after, Decision("point_page", Hold(Reason.MIGRATING, now)))
 
 
 class _Pointing(Struct):

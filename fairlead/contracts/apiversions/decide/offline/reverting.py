@@ -12,7 +12,7 @@ from fairlead.contracts.apiversions.decide.offline import object_parts
 from fairlead.contracts.apiversions.decide.offline.converting import in_version, is_new, path_of_tree, saved_of
 from fairlead.contracts.apiversions.decide.offline.restoring import owners
 from fairlead.contracts.apiversions.decide.offline.scene import Scene
-from fairlead.contracts.apiversions.decide.offline.upgrade_journal import MANAGER, Outcome, Phase, noted
+from fairlead.contracts.apiversions.decide.offline.upgrade_journal import MANAGER, Outcome, UpgradePhase, noted
 from fairlead.contracts.apiversions.decide.offline.upgraded_definitions import has_version, reverted, reverting
 from fairlead.contracts.apiversions.decide.offline.walks import Unfit
 from fairlead.contracts.apiversions.decide.trees import Tree, same
@@ -24,11 +24,11 @@ def revert(scene: Scene) -> Outcome:
     """The old version is served and the storage version, and the new one is served still."""
     world, journal = scene.world, scene.journal
     if not has_version(scene.definition(), journal.new):
-        return scene.enter(Phase.DISOWNED)  # it was never introduced, or is gone already
+        return scene.enter(UpgradePhase.DISOWNED)  # it was never introduced, or is gone already
     scene.define(lambda live: reverting(live, world.before, world.wanted, journal.new, journal.old), "old storage")
     if not scene.serves(journal.old, journal.new):
         return scene.wait("await_old_version")
-    return scene.enter(Phase.RESTORING)
+    return scene.enter(UpgradePhase.RESTORING)
 
 
 def restoring(scene: Scene) -> Outcome:
@@ -37,7 +37,7 @@ def restoring(scene: Scene) -> Outcome:
         scene.world.new.resource,
         lambda item: _restored(scene, item),
         "restore_page",
-        lambda after: after.enter(Phase.DISOWNED),
+        lambda after: after.enter(UpgradePhase.DISOWNED),
     )
 
 
@@ -50,9 +50,9 @@ def take_back(scene: Scene) -> Outcome:
     if not stored <= known:
         left = ", ".join(sorted(stored - known))
         text = f"{left} stays in {journal.crd}, because objects may be stored in it: `fairlead api migrate` clears it"
-        return Scene(scene.seen, scene.now, noted(journal, text)).enter(Phase.RESTARTED)
+        return Scene(scene.seen, scene.now, noted(journal, text)).enter(UpgradePhase.RESTARTED)
     scene.define(lambda found: reverted(found, world.before, world.wanted), "as before")
-    return scene.enter(Phase.RESTARTED)
+    return scene.enter(UpgradePhase.RESTARTED)
 
 
 def _restored(scene: Scene, item: Tree) -> str:

@@ -13,13 +13,13 @@ from fairlead.contracts.apiversions.decide.offline import object_parts
 from fairlead.contracts.apiversions.decide.offline.upgrade_journal import (
     MOST_NAMED,
     MOST_PASSES,
-    Counts,
-    End,
-    Named,
     Outcome,
-    Phase,
     Snapshot,
+    UpgradeCounts,
+    UpgradeEnd,
+    UpgradeFailure,
     UpgradeJournal,
+    UpgradePhase,
     UpgradeWorld,
     entering,
     moving,
@@ -33,7 +33,7 @@ from fairlead.core.amounts import counted
 from fairlead.core.ask import Answer, Ask, Bad, Discover, Good, Listing, Need, Question, Read, ReadRecord, SwapRecord
 from fairlead.core.decision import Decision, Hold
 from fairlead.core.reason import Reason
-from fairlead.engine.decide.job import Turn
+from fairlead.engine.decide.job import StepResult
 from fairlead.engine.decide.registration import DEFINITIONS
 from kubeloop.objects.meta import Ref, Resource, ServedVersion
 
@@ -44,7 +44,7 @@ DEFINER = "fairlead"
 """Manager of the fields of definitions, as of those that are registered."""
 
 
-class Page(Struct, frozen=True):
+class ObjectPage(Struct, frozen=True):
     items: list[Tree]
     token: str
 
@@ -65,9 +65,9 @@ class Scene(Struct):
         return good(self.seen.answers, question)
 
     def wait(self, rule: str, journal: UpgradeJournal | None = None, after: timedelta = SOON) -> Outcome:
-        return Turn(journal or self.journal, Decision(rule, Hold(Reason.MIGRATING, self.now + after)))
+        return StepResult(journal or self.journal, Decision(rule, Hold(Reason.MIGRATING, self.now + after)))
 
-    def enter(self, phase: Phase) -> Outcome:
+    def enter(self, phase: UpgradePhase) -> Outcome:
         return entering(self.journal, phase, self.now)
 
     def record(self, key: str) -> tuple[Any, str]:
@@ -120,7 +120,7 @@ class Scene(Struct):
         served = msgspec.json.decode(found, type=list[ServedVersion])
         return set(versions) <= {each.resource.version for each in served}
 
-    def page(self, resource: Resource, cursor: str) -> Page | None:
+    def page(self, resource: Resource, cursor: str) -> ObjectPage | None:
         """The next page, whole objects; None where the cursor serves no longer."""
         listing = Listing(resource, "", limit=self.world.page, cursor=cursor)
         match self.told(Ask(listing, timeout=PAGE_SECONDS)):
@@ -131,7 +131,7 @@ class Scene(Struct):
             case Good(body):
                 found = msgspec.json.decode(body)
         items = [{"apiVersion": resource.api_version, "kind": resource.kind, **each} for each in found["items"]]
-        return Page(items, found["metadata"].get("continue") or "")
+        return ObjectPage(items, found["metadata"].get("continue") or "")
 
     def walk(
         self, resource: Resource, walk: Callable[[Tree], str], rule: str, then: Callable[[Scene], Outcome]
@@ -140,7 +140,7 @@ class Scene(Struct):
         another walk where some are to be looked at again, and `then` where none is."""
         page = self.page(resource, self.journal.cursor)
         if page is None:
-            return moving(structs.replace(self.journal, cursor="", counts=Counts()), "begin_again", self.now)
+            return moving(structs.replace(self.journal, cursor="", counts=UpgradeCounts()), "begin_again", self.now)
         ends = walked([_bound(walk, each) for each in page.items])
         if isinstance(ends, Need):
             return ends
@@ -149,24 +149,26 @@ class Scene(Struct):
             return moving(after, rule, self.now)
         if after.counts.failed:
             failed = after.counts.failed
-            return stopped(after, f"{counted(failed, 'object')} cannot be done, as named above", End.FAILED)
+            return stopped(after, f"{counted(failed, 'object')} cannot be done, as named above", UpgradeEnd.FAILED)
         if after.counts.again:
             if after.passes + 1 >= MOST_PASSES:
                 many = after.counts.again
                 return stopped(
                     after,
                     f"{counted(many, 'object is', 'objects are')} written by others faster than by this run",
-                    End.FAILED,
+                    UpgradeEnd.FAILED,
                 )
-            again = structs.replace(after, passes=after.passes + 1, counts=Counts())
+            again = structs.replace(after, passes=after.passes + 1, counts=UpgradeCounts())
             return self.wait("walk_again", again)
         return then(Scene(self.seen, self.now, after))
 
-    def _counted(self, page: Page, ends: Iterable[str | Unfit]) -> UpgradeJournal:
+    def _counted(self, page: ObjectPage, ends: Iterable[str | Unfit]) -> UpgradeJournal:
         named = list(zip(page.items, ends, strict=True))
-        failures = tuple(Named(object_parts.name_of(item), str(end)) for item, end in named if isinstance(end, Unfit))
+        failures = tuple(
+            UpgradeFailure(object_parts.name_of(item), str(end)) for item, end in named if isinstance(end, Unfit)
+        )
         words = [end for _, end in named if isinstance(end, str)]
-        counts = Counts(words.count("done"), words.count("again"), words.count("left"), len(failures))
+        counts = UpgradeCounts(words.count("done"), words.count("again"), words.count("left"), len(failures))
         return structs.replace(
             self.journal,
             cursor=page.token,

@@ -13,7 +13,7 @@ import msgspec
 from msgspec import structs
 
 from fairlead.contracts.apiversions.decide.offline.scene import Scene
-from fairlead.contracts.apiversions.decide.offline.upgrade_journal import Outcome, Phase, Workload, noted
+from fairlead.contracts.apiversions.decide.offline.upgrade_journal import Outcome, StoppedWorkload, UpgradePhase, noted
 from fairlead.contracts.apiversions.decide.offline.walks import Unfit
 from fairlead.contracts.apiversions.decide.trees import Tree
 from fairlead.core.act import Create, Delete, Does, Patch, PatchKind
@@ -40,10 +40,10 @@ def stop(scene: Scene) -> Outcome:
         return waiting
     if scene.journal.freeze and (waiting := _frozen(scene)) is not None:
         return waiting
-    return scene.enter(Phase.INTRODUCED)
+    return scene.enter(UpgradePhase.INTRODUCED)
 
 
-def start(scene: Scene, then: Phase) -> Outcome:
+def start(scene: Scene, then: UpgradePhase) -> Outcome:
     """Everybody may write again, and the operator is as many as before."""
     for resource in (BINDINGS, POLICIES):
         _removed(scene, Ref(resource, "", scene.world.freeze_name))
@@ -73,7 +73,7 @@ def _halted(scene: Scene) -> Outcome | None:
     return _released(scene, operator)
 
 
-def _released(scene: Scene, operator: Workload) -> Outcome | None:
+def _released(scene: Scene, operator: StoppedWorkload) -> Outcome | None:
     """None when no Lease of the operator is held; whether one has run out is told by how long it is seen unchanged."""
     listed = scene.good(Ask(Listing(LEASES, operator.ref.namespace)))
     held = [each for each in msgspec.json.decode(listed.value)["items"] if _is_of(each, operator)]
@@ -90,7 +90,7 @@ def _released(scene: Scene, operator: Workload) -> Outcome | None:
     return scene.wait("await_lease", structs.replace(scene.journal, leases=seen))
 
 
-def _is_of(lease: Tree, operator: Workload) -> bool:
+def _is_of(lease: Tree, operator: StoppedWorkload) -> bool:
     """Whether the operator holds it: by its own name, or as client-go calls holders, after their pods."""
     holder = (lease.get("spec") or {}).get("holderIdentity") or ""
     if not holder:

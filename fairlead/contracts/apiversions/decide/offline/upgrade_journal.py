@@ -20,7 +20,7 @@ from fairlead.contracts.apiversions.decide.trees import Tree
 from fairlead.core.ask import Need
 from fairlead.core.decision import Decision, Hold
 from fairlead.core.reason import Reason
-from fairlead.engine.decide.job import JobSnapshot, Turn
+from fairlead.engine.decide.job import JobSnapshot, StepResult
 from fairlead.engine.decide.storage_migration.journal import StorageJournal
 from kubeloop.objects.meta import Ref
 
@@ -30,7 +30,7 @@ MOST_NAMED = 100
 MOST_PASSES = 20
 
 
-class Phase(Enum):
+class UpgradePhase(Enum):
     BACKED_UP = "BackedUp"
     STOPPED = "Stopped"
     INTRODUCED = "Introduced"
@@ -54,10 +54,10 @@ class Phase(Enum):
     ROLLED_BACK = "RolledBack"
 
 
-FINAL = frozenset({Phase.DONE, Phase.ROLLED_BACK})
+FINAL = frozenset({UpgradePhase.DONE, UpgradePhase.ROLLED_BACK})
 
 
-class End(Enum):
+class UpgradeEnd(Enum):
     """Why a run ended before its end."""
 
     FAILED = "failed"
@@ -68,12 +68,12 @@ class End(Enum):
     """Something else must be put right first."""
 
 
-class Named(Struct, frozen=True):
+class UpgradeFailure(Struct, frozen=True):
     object: str
     cause: str
 
 
-class Counts(Struct, frozen=True):
+class UpgradeCounts(Struct, frozen=True):
     """Of the walk that is under way, or of the last one."""
 
     done: int = 0
@@ -83,13 +83,13 @@ class Counts(Struct, frozen=True):
     """Of others: made or changed by somebody in the new version."""
     failed: int = 0
 
-    def plus(self, other: Counts) -> Counts:
-        return Counts(
+    def plus(self, other: UpgradeCounts) -> UpgradeCounts:
+        return UpgradeCounts(
             self.done + other.done, self.again + other.again, self.left + other.left, self.failed + other.failed
         )
 
 
-class Workload(Struct, frozen=True):
+class StoppedWorkload(Struct, frozen=True):
     """The operator, which is stopped meanwhile."""
 
     ref: Ref
@@ -103,14 +103,14 @@ class UpgradeJournal(Struct, frozen=True, kw_only=True):
     new: str
     freeze: bool = False
     remove: bool = False
-    operator: Workload | None = None
-    phase: Phase = Phase.BACKED_UP
+    operator: StoppedWorkload | None = None
+    phase: UpgradePhase = UpgradePhase.BACKED_UP
     run: str = ""
     """Of whom it is: another one goes on."""
     cursor: str = ""
     passes: int = 0
-    counts: Counts = Counts()
-    failures: tuple[Named, ...] = ()
+    counts: UpgradeCounts = UpgradeCounts()
+    failures: tuple[UpgradeFailure, ...] = ()
     total: int = 0
     """Objects in the backup."""
     introduced_at: datetime | None = None
@@ -123,12 +123,12 @@ class UpgradeJournal(Struct, frozen=True, kw_only=True):
     notes: tuple[str, ...] = ()
     """What people should know at the end."""
     problem: str = ""
-    end: End | None = None
+    end: UpgradeEnd | None = None
     completed_at: datetime | None = None
 
     @property
     def goes_back(self) -> bool:
-        return [*Phase].index(self.phase) >= [*Phase].index(Phase.REVERTING)
+        return [*UpgradePhase].index(self.phase) >= [*UpgradePhase].index(UpgradePhase.REVERTING)
 
 
 class UpgradeWorld(Struct, frozen=True, kw_only=True):
@@ -155,23 +155,23 @@ class UpgradeWorld(Struct, frozen=True, kw_only=True):
 
 
 Snapshot: TypeAlias = JobSnapshot[UpgradeJournal, UpgradeWorld]
-Outcome: TypeAlias = Turn[UpgradeJournal] | Need
+Outcome: TypeAlias = StepResult[UpgradeJournal] | Need
 
 
-def moving(journal: UpgradeJournal, rule: str, now: datetime) -> Turn[UpgradeJournal]:
-    return Turn(journal, Decision(rule, Hold(Reason.MIGRATING, now)))
+def moving(journal: UpgradeJournal, rule: str, now: datetime) -> StepResult[UpgradeJournal]:
+    return StepResult(journal, Decision(rule, Hold(Reason.MIGRATING, now)))
 
 
-def entering(journal: UpgradeJournal, phase: Phase, now: datetime) -> Turn[UpgradeJournal]:
+def entering(journal: UpgradeJournal, phase: UpgradePhase, now: datetime) -> StepResult[UpgradeJournal]:
     """The next phase from its beginning."""
-    begun = structs.replace(journal, phase=phase, cursor="", passes=0, counts=Counts(), place=0, failures=())
+    begun = structs.replace(journal, phase=phase, cursor="", passes=0, counts=UpgradeCounts(), place=0, failures=())
     return moving(begun, f"enter_{phase.name.lower()}", now)
 
 
-def stopped(journal: UpgradeJournal, problem: str, end: End) -> Turn[UpgradeJournal]:
+def stopped(journal: UpgradeJournal, problem: str, end: UpgradeEnd) -> StepResult[UpgradeJournal]:
     """The run ends here; the next one goes on with the same phase."""
     after = structs.replace(journal, problem=problem, end=end, cursor="")
-    return Turn(after, Decision("stop", Hold(Reason.MIGRATION_INCOMPLETE)))
+    return StepResult(after, Decision("stop", Hold(Reason.MIGRATION_INCOMPLETE)))
 
 
 def noted(journal: UpgradeJournal, text: str) -> UpgradeJournal:

@@ -20,11 +20,11 @@ from fairlead.contracts.apiversions.decide.offline.scene import Scene
 from fairlead.contracts.apiversions.decide.offline.stopping import start, stop
 from fairlead.contracts.apiversions.decide.offline.upgrade_journal import (
     FINAL,
-    End,
     Outcome,
-    Phase,
     Snapshot,
+    UpgradeEnd,
     UpgradeJournal,
+    UpgradePhase,
     entering,
     moving,
     stopped,
@@ -34,12 +34,12 @@ from fairlead.contracts.apiversions.decide.offline.walks import Interrupted, Una
 from fairlead.core.ask import Need
 from fairlead.core.decision import Decision, Hold
 from fairlead.core.reason import Reason
-from fairlead.engine.decide.job import JobSnapshot, Turn, journaled
-from fairlead.engine.decide.storage_migration.journal import Phase as Storage
+from fairlead.engine.decide.job import JobSnapshot, StepResult, journaled
+from fairlead.engine.decide.storage_migration.journal import MigrationPhase as Storage
 from fairlead.engine.decide.storage_migration.journal import StorageView
 from fairlead.engine.decide.storage_migration.steps import step_of
 
-UNDOES = frozenset({Phase.BACKED_UP, Phase.STOPPED})
+UNDOES = frozenset({UpgradePhase.BACKED_UP, UpgradePhase.STOPPED})
 """Phases that have touched neither the definition nor an object."""
 
 _storage_step = step_of()
@@ -50,15 +50,15 @@ def step(seen: Snapshot, now: datetime) -> Outcome:
     if journal.run != seen.world.run:
         return _entered(journal, seen, now)
     if journal.phase in FINAL or journal.end is not None:
-        return Turn(journal, Decision("rest", Hold(Reason.COMPLETE)))
+        return StepResult(journal, Decision("rest", Hold(Reason.COMPLETE)))
     try:
         return PHASES[journal.phase](Scene(seen, now, journal))
     except Unanswered as lacking:
         return Need(((lacking.question,),))
     except Interrupted as error:
-        return stopped(journal, str(error), End.LOST)
+        return stopped(journal, str(error), UpgradeEnd.LOST)
     except Unfit as error:
-        return stopped(journal, str(error), End.STUCK)
+        return stopped(journal, str(error), UpgradeEnd.STUCK)
 
 
 def _entered(journal: UpgradeJournal, seen: Snapshot, now: datetime) -> Outcome:
@@ -69,7 +69,7 @@ def _entered(journal: UpgradeJournal, seen: Snapshot, now: datetime) -> Outcome:
     if not seen.world.back or journal.goes_back or journal.phase in FINAL:
         return moving(again, "go_on", now)
     forth = structs.replace(again, migration=None)
-    return entering(forth, Phase.RESTARTED if journal.phase in UNDOES else Phase.REVERTING, now)
+    return entering(forth, UpgradePhase.RESTARTED if journal.phase in UNDOES else UpgradePhase.REVERTING, now)
 
 
 def _introduce(scene: Scene) -> Outcome:
@@ -79,17 +79,17 @@ def _introduce(scene: Scene) -> Outcome:
     scene.define(lambda live: introduced(live, world.before, world.wanted, journal.new), "new storage")
     if not scene.serves(journal.old, journal.new):
         return scene.wait("await_new_version")
-    return scene.enter(Phase.CONVERTING)
+    return scene.enter(UpgradePhase.CONVERTING)
 
 
 def _unserve(scene: Scene) -> Outcome:
     world, new = scene.world, scene.journal.new
     removed = scene.journal.remove
     scene.define(lambda live: unserved(live, world.before, world.wanted, new, removed=removed), "old unserved")
-    return scene.enter(Phase.STARTED)
+    return scene.enter(UpgradePhase.STARTED)
 
 
-def _stored(scene: Scene, then: Phase) -> Outcome:
+def _stored(scene: Scene, then: UpgradePhase) -> Outcome:
     """A storage migration to its end: all objects are proven to be stored in the storage version."""
     journal, world = scene.journal, scene.world
     view = StorageView(
@@ -111,45 +111,45 @@ def _stored(scene: Scene, then: Phase) -> Outcome:
         case Storage.CLEAN:
             return entering(structs.replace(after, migration=None), then, scene.now)
         case Storage.INCOMPLETE | Storage.CONFLICT:
-            return stopped(after, f"the migration did not end: {turn.journal.problem}", End.FAILED)
+            return stopped(after, f"the migration did not end: {turn.journal.problem}", UpgradeEnd.FAILED)
     if turn.journal.problem:
-        return stopped(after, turn.journal.problem, End.STUCK)
-    return Turn(after, turn.decision)
+        return stopped(after, turn.journal.problem, UpgradeEnd.STUCK)
+    return StepResult(after, turn.decision)
 
 
-def _finish(scene: Scene, phase: Phase) -> Outcome:
+def _finish(scene: Scene, phase: UpgradePhase) -> Outcome:
     """People are told by an Event, and that nobody could be told stops nothing."""
     told = event_of(scene, phase)
     if told not in scene.seen.answers.known:
         raise Unanswered(told)
     done = structs.replace(scene.journal, phase=phase, completed_at=scene.now, cursor="")
-    return Turn(done, Decision("finish", Hold(Reason.COMPLETE)))
+    return StepResult(done, Decision("finish", Hold(Reason.COMPLETE)))
 
 
-def _started(scene: Scene, phase: Phase) -> Outcome:
+def _started(scene: Scene, phase: UpgradePhase) -> Outcome:
     turn = start(scene, phase)
     if isinstance(turn, Need):
         return turn
     return _finish(Scene(scene.seen, scene.now, turn.journal), phase)
 
 
-PHASES: dict[Phase, Callable[[Scene], Outcome]] = {
-    Phase.BACKED_UP: lambda scene: scene.enter(Phase.STOPPED),
-    Phase.STOPPED: stop,
-    Phase.INTRODUCED: _introduce,
-    Phase.CONVERTING: converting,
-    Phase.CONVERTED: comparing,
-    Phase.PRUNED: lambda scene: _stored(scene, Phase.OWNED),
-    Phase.OWNED: own,
-    Phase.POINTED: lambda scene: point(scene, scene.journal.new, scene.enter(Phase.UNSERVED)),
-    Phase.UNSERVED: _unserve,
-    Phase.STARTED: lambda scene: _started(scene, Phase.DONE),
-    Phase.REVERTING: revert,
-    Phase.RESTORING: restoring,
-    Phase.DISOWNED: lambda scene: point(scene, scene.journal.old, scene.enter(Phase.FORGETTING)),
-    Phase.FORGETTING: lambda scene: _stored(scene, Phase.REVERTED),
-    Phase.REVERTED: take_back,
-    Phase.RESTARTED: lambda scene: _started(scene, Phase.ROLLED_BACK),
+PHASES: dict[UpgradePhase, Callable[[Scene], Outcome]] = {
+    UpgradePhase.BACKED_UP: lambda scene: scene.enter(UpgradePhase.STOPPED),
+    UpgradePhase.STOPPED: stop,
+    UpgradePhase.INTRODUCED: _introduce,
+    UpgradePhase.CONVERTING: converting,
+    UpgradePhase.CONVERTED: comparing,
+    UpgradePhase.PRUNED: lambda scene: _stored(scene, UpgradePhase.OWNED),
+    UpgradePhase.OWNED: own,
+    UpgradePhase.POINTED: lambda scene: point(scene, scene.journal.new, scene.enter(UpgradePhase.UNSERVED)),
+    UpgradePhase.UNSERVED: _unserve,
+    UpgradePhase.STARTED: lambda scene: _started(scene, UpgradePhase.DONE),
+    UpgradePhase.REVERTING: revert,
+    UpgradePhase.RESTORING: restoring,
+    UpgradePhase.DISOWNED: lambda scene: point(scene, scene.journal.old, scene.enter(UpgradePhase.FORGETTING)),
+    UpgradePhase.FORGETTING: lambda scene: _stored(scene, UpgradePhase.REVERTED),
+    UpgradePhase.REVERTED: take_back,
+    UpgradePhase.RESTARTED: lambda scene: _started(scene, UpgradePhase.ROLLED_BACK),
 }
 
 decide = journaled(step, UpgradeJournal)

@@ -12,7 +12,7 @@ from msgspec import Struct, structs
 
 from fairlead.contracts.apiversions.decide.broken_rules import broken
 from fairlead.contracts.apiversions.decide.carry_differences import differences
-from fairlead.contracts.apiversions.decide.convert import KindConversion, Refused, Version, convert
+from fairlead.contracts.apiversions.decide.convert import ConversionRefused, KindConversion, KindVersion, convert
 from fairlead.contracts.apiversions.decide.pointers import RESERVED, STAR, Place
 from fairlead.contracts.apiversions.decide.preflight.definitions import Check
 from fairlead.contracts.apiversions.decide.preflight.findings import SHOWN_OBJECTS, Finding, Severity
@@ -142,11 +142,11 @@ def as_new(tree: Tree) -> Tree:
     return {**{key: value for key, value in tree.items() if key != "status"}, "metadata": metadata}
 
 
-def _converted_hits(tree: Tree, kind: KindConversion, own: Version, other: Version) -> Iterator[Hit]:
+def _converted_hits(tree: Tree, kind: KindConversion, own: KindVersion, other: KindVersion) -> Iterator[Hit]:
     try:
         there = convert(tree, other.name, kind).tree
         back = convert(there, own.name, kind).tree
-    except Refused:
+    except ConversionRefused:
         text = f"what {other.name} cannot hold is more than the {MOST_ANNOTATIONS} bytes that annotations take"
         yield Hit("CarryTooLarge", "block", other.name, "", text)
         return
@@ -167,7 +167,7 @@ def _converted_hits(tree: Tree, kind: KindConversion, own: Version, other: Versi
         yield Hit("ConvertedTooLarge", "warn", other.name, "", f"in {other.name} it is larger than 1 MiB")
 
 
-def _version(kind: KindConversion, name: str) -> Version:
+def _version(kind: KindConversion, name: str) -> KindVersion:
     return kind.hub if name == kind.hub.name else kind.spokes[name].version
 
 

@@ -14,7 +14,7 @@ from fairlead.core.amounts import counted
 from fairlead.core.release import Release
 from fairlead.core.semantic_versions import parse
 from fairlead.engine.decide.downgrade import MAX_OPERATOR_VERSION, OPERATOR_VERSION, is_downgrade, refusal
-from fairlead.engine.decide.guard import Ignored, Subject, VersionPolicy, standing
+from fairlead.engine.decide.guard import GuardedObject, Ignored, VersionPolicy, standing
 from kubeloop.objects.meta import Ref, Resource
 
 REASONS = {
@@ -43,7 +43,7 @@ class IgnoredTally:
     def see(self, metadata: Tree) -> None:
         self.objects += 1
         ref = Ref(self._resource, metadata.get("namespace") or "", metadata["name"], metadata["uid"])
-        subject = Subject(
+        subject = GuardedObject(
             ref=ref,
             resource_version=metadata["resourceVersion"],
             annotations=metadata.get("annotations") or {},

@@ -35,22 +35,22 @@ class RoleCounts(Struct, frozen=True):
         return max(0, self.target - self.unavailable - new) if self.initial >= self.target else 0
 
 
-class Step(Struct, frozen=True):
+class RoleStep(Struct, frozen=True):
     """How many old and new replicas each role has next, in the order of the roles."""
 
     old: tuple[int, ...]
     new: tuple[int, ...]
 
 
-def next_step(roles: Sequence[RoleCounts]) -> Step | None:
+def next_step(roles: Sequence[RoleCounts]) -> RoleStep | None:
     """None: there is nothing to change."""
     if is_complete(roles):
         return None
     news = tuple(each.new for each in roles)
     if any(each.old > each.initial for each in roles):
-        return Step(tuple(min(each.initial, each.old) for each in roles), news)
+        return RoleStep(tuple(min(each.initial, each.old) for each in roles), news)
     if all(each.new >= each.target for each in roles):
-        return Step((0,) * len(roles), news)
+        return RoleStep((0,) * len(roles), news)
     steps = steps_in_all(roles)
     wanted = _next_new(roles, steps)
     return (
@@ -86,32 +86,32 @@ def _next_old(roles: Sequence[RoleCounts], steps: int) -> list[int]:
     ]
 
 
-def _scaled_up(roles: Sequence[RoleCounts], wanted: tuple[int, ...]) -> Step | None:
+def _scaled_up(roles: Sequence[RoleCounts], wanted: tuple[int, ...]) -> RoleStep | None:
     is_more = any(new > each.new for each, new in zip(roles, wanted, strict=True))
     fits = all(
         each.old + new <= each.target + each.surge
         for each, new in zip(roles, wanted, strict=True)
         if each.target  # a role that goes away has no limit to keep
     )
-    return Step(tuple(each.old for each in roles), wanted) if is_more and fits else None
+    return RoleStep(tuple(each.old for each in roles), wanted) if is_more and fits else None
 
 
-def _drained(roles: Sequence[RoleCounts], steps: int) -> Step | None:
+def _drained(roles: Sequence[RoleCounts], steps: int) -> RoleStep | None:
     news = tuple(each.new for each in roles)
     olds = _without_orphans(roles, _next_old(roles, steps), news)
-    return Step(olds, news) if _is_less(roles, olds) else None
+    return RoleStep(olds, news) if _is_less(roles, olds) else None
 
 
-def _exchanged(roles: Sequence[RoleCounts], wanted: tuple[int, ...]) -> Step | None:
+def _exchanged(roles: Sequence[RoleCounts], wanted: tuple[int, ...]) -> RoleStep | None:
     """Where neither side may move alone: room is made for the new ones, and they come."""
     olds = [
         min(each.old, max(0, each.target + each.surge - new, each.least_old(new)))
         for each, new in zip(roles, wanted, strict=True)
     ]
-    return Step(_without_orphans(roles, olds, wanted), wanted) if _is_less(roles, olds) else None
+    return RoleStep(_without_orphans(roles, olds, wanted), wanted) if _is_less(roles, olds) else None
 
 
-def _past_others(roles: Sequence[RoleCounts], wanted: tuple[int, ...]) -> Step:
+def _past_others(roles: Sequence[RoleCounts], wanted: tuple[int, ...]) -> RoleStep:
     """Some role has more new ones than it may have, since fewer are wanted now: it holds up none that has room.
 
     Whoever has nothing to drain has room or is such a role, and the one that is furthest behind has room.
@@ -119,7 +119,7 @@ def _past_others(roles: Sequence[RoleCounts], wanted: tuple[int, ...]) -> Step:
     news = (
         new if each.old + new <= each.target + each.surge else each.new for each, new in zip(roles, wanted, strict=True)
     )
-    return Step(tuple(each.old for each in roles), tuple(news))
+    return RoleStep(tuple(each.old for each in roles), tuple(news))
 
 
 def _is_less(roles: Sequence[RoleCounts], olds: Sequence[int]) -> bool:

@@ -14,13 +14,13 @@ from msgspec import Struct
 
 from fairlead.contracts.leaderworker.decide.disaggregated import notes
 from fairlead.contracts.leaderworker.decide.disaggregated.children import Child, Generation
-from fairlead.contracts.leaderworker.decide.disaggregated.planner import RoleCounts, Step, next_step
+from fairlead.contracts.leaderworker.decide.disaggregated.planner import RoleCounts, RoleStep, next_step
 from fairlead.contracts.leaderworker.decide.trees import part
 from fairlead.contracts.leaderworker.decide.validation import amount_of
 from fairlead.contracts.leaderworker.disaggregated.kinds import INITIAL_REPLICAS, DisaggregatedSet, Role
 from fairlead.contracts.leaderworker.kinds import Json
 from fairlead.core.act import Does, EventNote, Patch, PatchKind
-from fairlead.core.rounding import Round
+from fairlead.core.rounding import Rounding
 
 USUAL_SURGE, USUAL_UNAVAILABLE = 1, 0
 
@@ -80,8 +80,8 @@ def _counted(state: SliceState, name: str, target: int, role: Role | None) -> Ro
 def limits_of(role: Role, target: int) -> tuple[int, int]:
     """Surge and unavailable: those of the role's strategy where they let anything move."""
     given: Json = part(role.spec, "rolloutStrategy", "rollingUpdateConfiguration")
-    surge = amount_of(given.get("maxSurge", 0), target, Round.UP) or 0
-    unavailable = amount_of(given.get("maxUnavailable", 0), target, Round.DOWN) or 0
+    surge = amount_of(given.get("maxSurge", 0), target, Rounding.UP) or 0
+    unavailable = amount_of(given.get("maxUnavailable", 0), target, Rounding.DOWN) or 0
     if unavailable > 0:
         return max(0, surge), unavailable
     return (surge, USUAL_UNAVAILABLE) if surge > 0 else (USUAL_SURGE, USUAL_UNAVAILABLE)
@@ -153,7 +153,7 @@ def step_of(given: DisaggregatedSet, state: SliceState) -> tuple[Patch, ...]:
     )
 
 
-def _taken(counts: dict[str, RoleCounts], step: Step) -> dict[str, int]:
+def _taken(counts: dict[str, RoleCounts], step: RoleStep) -> dict[str, int]:
     return {name: each.old - old for (name, each), old in zip(counts.items(), step.old, strict=True)}
 
 

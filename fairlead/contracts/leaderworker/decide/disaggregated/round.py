@@ -12,7 +12,7 @@ from msgspec import Struct
 from fairlead.contracts.leaderworker.decide.disaggregated import notes
 from fairlead.contracts.leaderworker.decide.disaggregated.children import Child, Generation, owned
 from fairlead.contracts.leaderworker.decide.disaggregated.rolling import SliceState
-from fairlead.contracts.leaderworker.decide.disaggregated.scalers import Scaling, scaler_reports, scaling_of
+from fairlead.contracts.leaderworker.decide.disaggregated.scalers import RoleTargets, scaler_reports, scaling_of
 from fairlead.contracts.leaderworker.decide.disaggregated.seen import DisaggregatedSeen
 from fairlead.contracts.leaderworker.decide.disaggregated.services import (
     lacking_services,
@@ -48,7 +48,7 @@ class RoundView(Struct, frozen=True):
     children: tuple[Child, ...]
     revision: str
     """The target."""
-    scaling: Scaling
+    scaling: RoleTargets
     slices: tuple[SliceState, ...]
 
 

@@ -30,7 +30,7 @@ READY, BOUND = "Ready", "Bound"
 _BOUND_MESSAGE = "Scaler bound to a live DisaggregatedSet role"
 
 
-class Scaling(Struct, frozen=True):
+class RoleTargets(Struct, frozen=True):
     """Where every role is to come to, and what is done about scalers."""
 
     targets: dict[str, int | None]
@@ -42,7 +42,7 @@ def scaler_name(given: DisaggregatedSet, role: str) -> str:
     return f"{given.metadata.name}-{role}"
 
 
-def scaling_of(seen: DisaggregatedSeen, children: Iterable[Child]) -> Scaling:
+def scaling_of(seen: DisaggregatedSeen, children: Iterable[Child]) -> RoleTargets:
     """A scaler that is made now starts with the replicas that there are, so that nothing is taken away by it."""
     children = tuple(children)
     by_name = {each.metadata.name: each for each in seen.scalers}
@@ -69,7 +69,7 @@ def scaling_of(seen: DisaggregatedSeen, children: Iterable[Child]) -> Scaling:
             details.append((f"{ROLE_SCALERS.kind.lower()}/{name}", problem))
     writes += [_deleted(seen.set, each) for each in _surplus(seen)]
     reason = Reason.SCALING if writes else Reason.NAME_TAKEN if details else Reason.COMPLETE
-    return Scaling(targets, Steps(reason, tuple(writes), tuple(told), tuple(details)))
+    return RoleTargets(targets, Steps(reason, tuple(writes), tuple(told), tuple(details)))
 
 
 def _is_own(given: DisaggregatedSet, found: RoleScaler) -> bool:

@@ -18,7 +18,7 @@ from fairlead.contracts.leaderworker.kinds import (
     Json,
 )
 from fairlead.core.field_errors import Encoded, forbidden, invalid, required, unsupported
-from fairlead.core.rounding import Round
+from fairlead.core.rounding import Rounding
 
 _LONGEST_LABEL, _LONGEST_NAME = 63, 253
 _NO_PARTITION = (
@@ -104,8 +104,8 @@ def _budgets(path: str, given: Json, replicas: int) -> Iterator[str]:
     if wrong := [each for name, value in places.items() for each in budget_problems(f"{path}.{name}", value)]:
         yield from wrong
         return
-    unavailable = amount_of(places["maxUnavailable"], replicas, Round.DOWN)
-    if not unavailable and not amount_of(places["maxSurge"], replicas, Round.UP):
+    unavailable = amount_of(places["maxUnavailable"], replicas, Rounding.DOWN)
+    if not unavailable and not amount_of(places["maxSurge"], replicas, Rounding.UP):
         detail = "must not be 0 when `maxSurge` is 0"
         yield invalid(f"{path}.maxUnavailable", Encoded(places["maxUnavailable"]), detail)
 

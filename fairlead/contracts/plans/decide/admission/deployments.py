@@ -28,7 +28,7 @@ from kubeloop.unreadable import UNREADABLE
 COMPONENTS = "spec.componentList"
 
 
-class Named(Struct, frozen=True):
+class ReferenceFields(Struct, frozen=True):
     """What a kind of rollouts names its target and its source by."""
 
     resource: Resource
@@ -50,10 +50,10 @@ class Named(Struct, frozen=True):
         return Ask(Read(Ref(self.resource, namespace, name)))
 
 
-BY_APPLICATIONS = Named(
+BY_APPLICATIONS = ReferenceFields(
     APPLICATIONS, "spec.targetApplicationName", "spec.sourceApplicationName", DeploymentSpec, "create it first"
 )
-BY_SNAPSHOTS = Named(
+BY_SNAPSHOTS = ReferenceFields(
     APPLICATION_REVISIONS,
     "spec.targetAppRevisionName",
     "spec.sourceAppRevisionName",
@@ -62,7 +62,7 @@ BY_SNAPSHOTS = Named(
 )
 
 
-def questions(named: Named, new: Json, old: Json | None, namespace: str) -> tuple[Ask, ...]:
+def questions(named: ReferenceFields, new: Json, old: Json | None, namespace: str) -> tuple[Ask, ...]:
     """What must be known of its target and its source."""
     spec = named.read(new)
     if old is not None and not _chooses_anew(named, spec, named.read(old)):
@@ -89,7 +89,7 @@ class Reviewed(Struct, frozen=True):
     answers: Answers
 
 
-def refusals(named: Named, given: Reviewed) -> Iterator[str]:
+def refusals(named: ReferenceFields, given: Reviewed) -> Iterator[str]:
     tree = given.new.get("spec")
     spec, wrong = read(named.spec, tree, "spec")
     if not isinstance(tree, dict):
@@ -110,7 +110,10 @@ def refusals(named: Named, given: Reviewed) -> Iterator[str]:
 
 
 def _is_renamed(
-    named: Named, after: DeploymentSpec | AppRolloutSpec, before: DeploymentSpec | AppRolloutSpec, status: object
+    named: ReferenceFields,
+    after: DeploymentSpec | AppRolloutSpec,
+    before: DeploymentSpec | AppRolloutSpec,
+    status: object,
 ) -> bool:
     """A-8; an AppRollout that no longer names its source goes on as it was."""
     if isinstance(after, AppRolloutSpec) and isinstance(before, AppRolloutSpec):
@@ -118,7 +121,7 @@ def _is_renamed(
     return named.names(after) != named.names(before)
 
 
-def _chosen(named: Named, spec: DeploymentSpec | AppRolloutSpec) -> Iterator[str]:
+def _chosen(named: ReferenceFields, spec: DeploymentSpec | AppRolloutSpec) -> Iterator[str]:
     target, source = named.names(spec)
     if not target:
         yield required(named.target)
@@ -128,7 +131,7 @@ def _chosen(named: Named, spec: DeploymentSpec | AppRolloutSpec) -> Iterator[str
         yield invalid(COMPONENTS, list(spec.component_list), "must have one component at most")
 
 
-def _found(named: Named, spec: DeploymentSpec | AppRolloutSpec, given: Reviewed) -> Iterator[str]:
+def _found(named: ReferenceFields, spec: DeploymentSpec | AppRolloutSpec, given: Reviewed) -> Iterator[str]:
     target_name, source_name = named.names(spec)
     target, source = (_tree(named, each, given) if each else None for each in (target_name, source_name))
     kind = named.resource.kind
@@ -145,7 +148,7 @@ def _found(named: Named, spec: DeploymentSpec | AppRolloutSpec, given: Reviewed)
     yield from _component(kind, spec.component_list, {name: _types(named, each) for name, each in trees.items()})
 
 
-def _unreadable(trees: dict[str, Json], named: Named) -> str:
+def _unreadable(trees: dict[str, Json], named: ReferenceFields) -> str:
     """Of ApplicationRevisions: of one Application, and with something in it."""
     found = {name: ApplicationSnapshot(Tree(named.resource, tree)) for name, tree in trees.items()}
     for path, (name, each) in zip((named.target, named.source), found.items(), strict=False):
@@ -177,7 +180,7 @@ def _component(kind: str, chosen: tuple[str, ...], applications: dict[str, dict[
         yield invalid(f"{COMPONENTS}[0]", component, f"must be of one type, and is {shown}")
 
 
-def _tree(named: Named, name: str, given: Reviewed) -> Json | None:
+def _tree(named: ReferenceFields, name: str, given: Reviewed) -> Json | None:
     """None where it is not there; empty where it cannot be read."""
     answer = given.answers.known.get(named.question(name, given.namespace))
     if not isinstance(answer, Good):
@@ -189,7 +192,7 @@ def _tree(named: Named, name: str, given: Reviewed) -> Json | None:
     return tree if isinstance(tree, dict) else {}
 
 
-def _types(named: Named, tree: Json) -> dict[str, str]:
+def _types(named: ReferenceFields, tree: Json) -> dict[str, str]:
     """The types of its components by their names."""
     found = Tree(named.resource, tree)
     application = ApplicationSnapshot(found).described if named is BY_SNAPSHOTS else found
@@ -197,6 +200,6 @@ def _types(named: Named, tree: Json) -> dict[str, str]:
 
 
 def _chooses_anew(
-    named: Named, after: DeploymentSpec | AppRolloutSpec, before: DeploymentSpec | AppRolloutSpec
+    named: ReferenceFields, after: DeploymentSpec | AppRolloutSpec, before: DeploymentSpec | AppRolloutSpec
 ) -> bool:
     return (named.names(after), after.component_list) != (named.names(before), before.component_list)

@@ -101,7 +101,7 @@ def validate_app_rollout(seen: ReviewSnapshot, _now: datetime) -> Admit | Need:
     return _named(seen, APP_ROLLOUTS, deployments.BY_SNAPSHOTS)
 
 
-def _named(seen: ReviewSnapshot, resource: Resource, named: deployments.Named) -> Admit | Need:
+def _named(seen: ReviewSnapshot, resource: Resource, named: deployments.ReferenceFields) -> Admit | Need:
     given = _objects(seen.review)
     if isinstance(given, Admit) or given.passes:
         return given if isinstance(given, Admit) else ALLOWED

@@ -13,7 +13,7 @@ from datetime import datetime
 from msgspec import Struct
 from msgspec.structs import replace
 
-from fairlead.contracts.plans.decide.metrics.looks import Look, looks
+from fairlead.contracts.plans.decide.metrics.looks import MetricLook, looks
 from fairlead.contracts.plans.decide.metrics.providers import ONLINE, source_of, unserved_text
 from fairlead.contracts.plans.decide.metrics.rules import metric_refusals, outside
 from fairlead.contracts.plans.decide.notes import METRIC_FAILED, Note
@@ -30,7 +30,7 @@ from fairlead.contracts.plans.kinds import (
     RolloutStatus,
 )
 from fairlead.core.ask import Need, Question
-from fairlead.core.prometheus import Failed, is_one, measured
+from fairlead.core.prometheus import QueryFailed, is_one, measured
 
 PLAN = "spec.rolloutPlan"
 
@@ -84,7 +84,7 @@ def _offline(metric: CanaryMetric, given: Pass) -> str | Need:
     source = source_of(metric, given)
     if isinstance(source, Need):
         return source
-    if isinstance(source, Failed):
+    if isinstance(source, QueryFailed):
         return source.why
     question = replace(source, query=ONLINE).question(f"{given.seen.rollout.metadata.uid} online")
     if stages := given.seen.answers.lacking((question,)):
@@ -92,7 +92,7 @@ def _offline(metric: CanaryMetric, given: Pass) -> str | Need:
     number = measured(given.seen.answers[question])
     if is_one(number):
         return ""
-    return number.why if isinstance(number, Failed) else f"it does not answer {ONLINE} with 1"
+    return number.why if isinstance(number, QueryFailed) else f"it does not answer {ONLINE} with 1"
 
 
 def judged(given: Pass, status: RolloutStatus) -> Turn | Need | Judged:
@@ -116,7 +116,7 @@ def watched(given: Pass, status: RolloutStatus) -> Turn | Need | Judged:
     return found if isinstance(found, Need) else _answer(given, status, found)
 
 
-def _answer(given: Pass, status: RolloutStatus, found: Sequence[Look]) -> Turn | Judged:
+def _answer(given: Pass, status: RolloutStatus, found: Sequence[MetricLook]) -> Turn | Judged:
     after = replace(status, metrics=tuple(each.record for each in found))
     told = tuple(note for each in found if (note := _note(each)) is not None)
     deciding = [each for each in found if not each.metric.dry_run]
@@ -128,11 +128,11 @@ def _answer(given: Pass, status: RolloutStatus, found: Sequence[Look]) -> Turn |
     return Judged(after, told, until, waiting)
 
 
-def _is_refused(look: Look) -> bool:
+def _is_refused(look: MetricLook) -> bool:
     return look.is_new and look.record.outcome == OUT_OF_RANGE and look.record.failures > look.metric.failure_limit
 
 
-def _waiting(look: Look) -> Retry | None:
+def _waiting(look: MetricLook) -> Retry | None:
     """What a metric still wants; None where it is content, or decides nothing any more."""
     record, metric = look.record, look.metric
     if metric.dry_run and record.outcome:
@@ -150,7 +150,7 @@ def _waiting(look: Look) -> Retry | None:
     return Retry(Why.METRIC_PENDING, f"waiting for the first look at the metric {metric.name}")
 
 
-def _note(look: Look) -> Note | None:
+def _note(look: MetricLook) -> Note | None:
     """Of a look that was made in this pass and is not as it should be; that there is no data is no news."""
     if not look.is_new or look.record.outcome not in (OUT_OF_RANGE, UNREADABLE):
         return None
@@ -158,14 +158,14 @@ def _note(look: Look) -> Note | None:
     return Note(METRIC_FAILED, f"{text} (a dry run decides nothing)" if look.metric.dry_run else text, warning=True)
 
 
-def _broken_bound(look: Look) -> str:
+def _broken_bound(look: MetricLook) -> str:
     record, metric = look.record, look.metric
     times = "once" if record.failures == 1 else f"{record.failures} times"
     said = f"{times} out of its range in this batch, where {metric.failure_limit} are tolerated"
     return f"the metric {metric.name} is {record.value}, {_bound(look)}: {said}"
 
 
-def _bound(look: Look) -> str:
+def _bound(look: MetricLook) -> str:
     """Of a value that a status holds, whoever wrote it; the range may be another one since."""
     try:
         return outside(float(look.record.value), look.metric) or "out of the range that it had"
@@ -173,7 +173,7 @@ def _bound(look: Look) -> str:
         return "no number"
 
 
-def _unknown(look: Look) -> str:
+def _unknown(look: MetricLook) -> str:
     if look.record.outcome == NO_DATA:
         return f"the metric {look.metric.name} has no data: its query gives nothing, or no number"
     return f"the metric {look.metric.name} cannot be read: {look.why}"

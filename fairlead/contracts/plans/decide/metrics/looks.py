@@ -19,7 +19,7 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from fairlead.contracts.plans.decide.metrics.placeholders import DEFAULT_INTERVAL
-from fairlead.contracts.plans.decide.metrics.providers import Source, source_of
+from fairlead.contracts.plans.decide.metrics.providers import QuerySource, source_of
 from fairlead.contracts.plans.decide.metrics.rules import metric_refusals, outside
 from fairlead.contracts.plans.decide.turns import Pass
 from fairlead.contracts.plans.kinds import (
@@ -31,7 +31,7 @@ from fairlead.contracts.plans.kinds import (
     MetricRecord,
 )
 from fairlead.core.ask import Need, Question
-from fairlead.core.prometheus import Failed, Measured, NoData, Number, measured
+from fairlead.core.prometheus import Measured, NoData, Number, QueryFailed, measured
 from kubeloop.durations import parse_go
 
 SHORTEST = 1.0
@@ -42,7 +42,7 @@ MOST_SHOWN = 32
 """Characters of a number that is kept as it was written."""
 
 
-class Look(Struct, frozen=True):
+class MetricLook(Struct, frozen=True):
     """A metric with what is known of it, and with what was found in this pass, if it was due."""
 
     metric: CanaryMetric
@@ -58,16 +58,18 @@ def interval_of(metric: CanaryMetric) -> timedelta:
     return timedelta(seconds=max(SHORTEST, parse_go(metric.interval or DEFAULT_INTERVAL)))
 
 
-def looks(metrics: Sequence[CanaryMetric], given: Pass, since: datetime, *, at_gate: bool) -> tuple[Look, ...] | Need:
+def looks(
+    metrics: Sequence[CanaryMetric], given: Pass, since: datetime, *, at_gate: bool
+) -> tuple[MetricLook, ...] | Need:
     """Each metric with its look, where that is due.
 
     At a gate only those are watched that say so, and looks go on; else only those since the batch is available count.
     """
-    found: list[Look] = []
+    found: list[MetricLook] = []
     missing: dict[Question, None] = {}
     for place, (metric, record) in enumerate(_paired(metrics, given.status.metrics)):
         if at_gate and not metric.while_waiting:
-            found.append(Look(metric, record))
+            found.append(MetricLook(metric, record))
             continue
         look = _look(metric, record if at_gate else _since(record, since), given, since, place)
         if isinstance(look, Need):
@@ -96,36 +98,36 @@ def _since(record: MetricRecord, since: datetime) -> MetricRecord:
     return MetricRecord(record.name, failures=record.failures)
 
 
-def _look(metric: CanaryMetric, record: MetricRecord, given: Pass, since: datetime, place: int) -> Look | Need:
+def _look(metric: CanaryMetric, record: MetricRecord, given: Pass, since: datetime, place: int) -> MetricLook | Need:
     if problem := next(metric_refusals("canaryMetric", (metric,)), ""):
         return _unread(metric, record, given.now, problem)
     last, interval = record.time or since, interval_of(metric)
     # A time that is further ahead than the next look was written by another clock.
     if last <= given.now + interval and given.now < last + interval:
-        return Look(metric, record, last + interval)
+        return MetricLook(metric, record, last + interval)
     source = source_of(metric, given)
     match source:
         case Need():
             return source
-        case Failed(why):
+        case QueryFailed(why):
             return _unread(metric, record, given.now, why)
     number = _measured(source, given, f"{place} {last.isoformat()}")
     return number if isinstance(number, Need) else _judged(metric, record, number, given.now)
 
 
-def _measured(source: Source, given: Pass, look: str) -> Measured | Need:
+def _measured(source: QuerySource, given: Pass, look: str) -> Measured | Need:
     metadata, status = given.seen.rollout.metadata, given.status
     question = source.question(f"{metadata.uid} {status.target_generation} {status.current_batch} {look}")
     stages = given.seen.answers.lacking((question,))
     return Need(stages) if stages else measured(given.seen.answers[question])
 
 
-def _judged(metric: CanaryMetric, record: MetricRecord, number: Measured, now: datetime) -> Look:
-    if isinstance(number, Failed):
+def _judged(metric: CanaryMetric, record: MetricRecord, number: Measured, now: datetime) -> MetricLook:
+    if isinstance(number, QueryFailed):
         return _unread(metric, record, now, number.why)
     due = now + interval_of(metric)
     if isinstance(number, NoData):
-        return Look(metric, replace(record, value="", time=now, outcome=NO_DATA), due, is_new=True)
+        return MetricLook(metric, replace(record, value="", time=now, outcome=NO_DATA), due, is_new=True)
     is_out = outside(number.value, metric) != ""
     after = replace(
         record,
@@ -135,12 +137,12 @@ def _judged(metric: CanaryMetric, record: MetricRecord, number: Measured, now: d
         failures=record.failures + is_out,
         successes=record.successes + (not is_out),
     )
-    return Look(metric, after, due, is_new=True)
+    return MetricLook(metric, after, due, is_new=True)
 
 
-def _unread(metric: CanaryMetric, record: MetricRecord, now: datetime, why: str) -> Look:
+def _unread(metric: CanaryMetric, record: MetricRecord, now: datetime, why: str) -> MetricLook:
     after = replace(record, value="", outcome=UNREADABLE)
-    return Look(metric, after, now + AGAIN, is_new=True, why=why)
+    return MetricLook(metric, after, now + AGAIN, is_new=True, why=why)
 
 
 def _shown(number: Number) -> str:

@@ -23,7 +23,7 @@ from fairlead.contracts.plans.kinds import (
     NamedReference,
 )
 from fairlead.core.ask import Answer, Ask, Bad, Credential, Need, Read, ReadSecret
-from fairlead.core.prometheus import Failed, address, query_call
+from fairlead.core.prometheus import QueryFailed, address, query_call
 from kubeloop.objects.core import SECRETS
 from kubeloop.objects.meta import Ref
 from kubeloop.sealed import Sealed
@@ -50,7 +50,7 @@ class _Template(Struct, frozen=True):
     query: str = ""
 
 
-class Source(Struct, frozen=True):
+class QuerySource(Struct, frozen=True):
     """A Prometheus that can be asked, and the query."""
 
     address: str
@@ -70,7 +70,7 @@ class Source(Struct, frozen=True):
         return Ask(call, timeout=TIMEOUT, max_age=SERVES_FOR, is_expected_to_fail=True)
 
 
-def source_of(metric: CanaryMetric, given: Pass) -> Source | Need | Failed:
+def source_of(metric: CanaryMetric, given: Pass) -> QuerySource | Need | QueryFailed:
     if metric.template_ref is None:
         return _built_in(metric, given)
     found = _template(metric, given)
@@ -79,32 +79,34 @@ def source_of(metric: CanaryMetric, given: Pass) -> Source | Need | Failed:
     template, headers, ref = found
     provider, named = template.provider, _named(ref)
     if provider.type not in ("", PROMETHEUS):
-        return Failed(f"{named} has the provider {provider.type}: only {PROMETHEUS} is served")
+        return QueryFailed(f"{named} has the provider {provider.type}: only {PROMETHEUS} is served")
     try:
-        source = Source(address(provider.address), filled(template.query, values_of(metric, given)), headers=headers)
+        source = QuerySource(
+            address(provider.address), filled(template.query, values_of(metric, given)), headers=headers
+        )
     except ValueError as error:
-        return Failed(f"provider.address of {named} {error}")
+        return QueryFailed(f"provider.address of {named} {error}")
     except Unfillable as error:
-        return Failed(f"the query of {named}: {error}")
+        return QueryFailed(f"the query of {named}: {error}")
     if not template.query.strip():
-        return Failed(f"{named} has no query")
+        return QueryFailed(f"{named} has no query")
     credential = _credential(provider, ref, given)
-    if isinstance(credential, Need | Failed):
+    if isinstance(credential, Need | QueryFailed):
         return credential
     return replace(source, credential=credential, verified=not provider.insecure_skip_verify)
 
 
-def _built_in(metric: CanaryMetric, given: Pass) -> Source | Failed:
+def _built_in(metric: CanaryMetric, given: Pass) -> QuerySource | QueryFailed:
     settings, target = given.seen.settings, given.found.attempt.target_ref
     if not settings.metrics_server:
-        return Failed(unserved_text(metric))
+        return QueryFailed(unserved_text(metric))
     namespace = given.seen.rollout.metadata.namespace
     try:
         at = address(settings.metrics_server)
     except ValueError as error:
-        return Failed(f"--metrics-server {error}")
+        return QueryFailed(f"--metrics-server {error}")
     query = query_of(metric.name, settings.mesh_provider, namespace, target.kind, target.name, window(metric))
-    return Source(at, query)
+    return QuerySource(at, query)
 
 
 def unserved_text(metric: CanaryMetric) -> str:
@@ -114,7 +116,7 @@ def unserved_text(metric: CanaryMetric) -> str:
     )
 
 
-def _template(metric: CanaryMetric, given: Pass) -> tuple[_Template, Sealed | None, Ref] | Need | Failed:
+def _template(metric: CanaryMetric, given: Pass) -> tuple[_Template, Sealed | None, Ref] | Need | QueryFailed:
     reference = metric.template_ref
     if reference is None:
         raise ValueError("a metric without a template is built in")
@@ -124,15 +126,15 @@ def _template(metric: CanaryMetric, given: Pass) -> tuple[_Template, Sealed | No
     if isinstance(answer, Need):
         return answer
     if isinstance(answer, Bad):
-        return Failed(_unread(ref, answer))
+        return QueryFailed(_unread(ref, answer))
     tree = msgspec.json.decode(answer.value)
     template, wrong = read(_Template, tree.get("spec"), "spec")
     if wrong:
-        return Failed(f"{_named(ref)}: {wrong[0]}")
+        return QueryFailed(f"{_named(ref)}: {wrong[0]}")
     return template, next((held for path, held in answer.sealed if path == _HEADERS), None), ref
 
 
-def _credential(provider: _Provider, template: Ref, given: Pass) -> Credential | Need | Failed | None:
+def _credential(provider: _Provider, template: Ref, given: Pass) -> Credential | Need | QueryFailed | None:
     """The token goes before the password, where a Secret has both."""
     if provider.secret_ref is None or not provider.secret_ref.name:
         return None
@@ -141,13 +143,13 @@ def _credential(provider: _Provider, template: Ref, given: Pass) -> Credential |
     if isinstance(answer, Need):
         return answer
     if isinstance(answer, Bad):
-        return Failed(_unread(secret, answer))
+        return QueryFailed(_unread(secret, answer))
     keys = {key for key, _ in answer.sealed}
     if TOKEN in keys:
         return Credential(secret, TOKEN)
     if {USERNAME, PASSWORD} <= keys:
         return Credential(secret, PASSWORD, username_key=USERNAME)
-    return Failed(f"{_named(secret)} has neither {TOKEN}, nor {USERNAME} and {PASSWORD}")
+    return QueryFailed(f"{_named(secret)} has neither {TOKEN}, nor {USERNAME} and {PASSWORD}")
 
 
 def _answered(question: Ask, given: Pass) -> Answer | Need:

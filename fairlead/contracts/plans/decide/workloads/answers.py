@@ -22,7 +22,7 @@ class Purpose(Enum):
     RELEASE = "release"
 
 
-class Change(Struct, frozen=True):
+class WorkloadChange(Struct, frozen=True):
     """A merge patch of one workload, bound to the version that was read (R-4)."""
 
     ref: Ref
@@ -49,7 +49,7 @@ class Done(Struct, frozen=True):
 
 
 class Writes(Struct, frozen=True):
-    changes: tuple[Change | Removal, ...]
+    changes: tuple[WorkloadChange | Removal, ...]
     completes: bool = False
     """Whether nothing is left to write after these."""
     start_target_size: int | None = None

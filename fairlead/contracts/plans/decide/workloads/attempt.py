@@ -15,7 +15,7 @@ from fairlead.contracts.plans.kinds import COMPONENT_REVISION, Json, RolloutPlan
 from kubeloop.objects.meta import Ref
 
 
-class Owner(Struct, frozen=True):
+class Claimant(Struct, frozen=True):
     """The rollout that claims, and the namespace that guards."""
 
     ref: Ref
@@ -26,7 +26,7 @@ class Owner(Struct, frozen=True):
     """Whether all of them do: it brings its target itself."""
 
 
-class Source(Struct, frozen=True):
+class SourceWorkload(Struct, frozen=True):
     """A source that was named or recorded; `live` is None where it is not there."""
 
     reference: WorkloadReference
@@ -43,14 +43,14 @@ class Before(Struct, frozen=True):
 
 
 class Attempt(Struct, frozen=True, kw_only=True):
-    owner: Owner
+    owner: Claimant
     plan: RolloutPlan
     status: RolloutStatus
     target_ref: WorkloadReference
     target: Workload | None = None
     target_revision: str = ""
     """The component revision that the rollout names as its target; empty where it names a workload."""
-    sources: tuple[Source, ...] = ()
+    sources: tuple[SourceWorkload, ...] = ()
     """In the order in which they shrink."""
     batches: Batches | None = None
     """None until the attempt is verified."""

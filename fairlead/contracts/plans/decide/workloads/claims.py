@@ -11,8 +11,8 @@ from typing import Any
 import msgspec
 
 from fairlead.contracts.plans.decide.why import Why
-from fairlead.contracts.plans.decide.workloads.answers import Change, Fail, Purpose
-from fairlead.contracts.plans.decide.workloads.attempt import Owner
+from fairlead.contracts.plans.decide.workloads.answers import Fail, Purpose, WorkloadChange
+from fairlead.contracts.plans.decide.workloads.attempt import Claimant
 from fairlead.contracts.plans.decide.workloads.live import Workload
 from fairlead.contracts.plans.kinds import CONFIGURATIONS, CORE_GROUP, ORIGINAL, Json
 from kubeloop.unreadable import UNREADABLE
@@ -20,11 +20,11 @@ from kubeloop.unreadable import UNREADABLE
 _OWNERS = "metadata.ownerReferences"
 
 
-def is_claimed(workload: Workload, owner: Owner) -> bool:
+def is_claimed(workload: Workload, owner: Claimant) -> bool:
     return any(_is_claim(each, owner) for each in workload.owners)
 
 
-def controlled(workload: Workload, owner: Owner, gone: frozenset[str]) -> Fail | None:
+def controlled(workload: Workload, owner: Claimant, gone: frozenset[str]) -> Fail | None:
     """Why it cannot be claimed; a controller that exists no more does not count."""
     for each in workload.owners:
         if _is_yielding(each, owner):
@@ -36,8 +36,8 @@ def controlled(workload: Workload, owner: Owner, gone: frozenset[str]) -> Fail |
 
 
 def claim(
-    workload: Workload, owner: Owner, gone: frozenset[str], values: dict[str, Any], original: Json
-) -> Change | None:
+    workload: Workload, owner: Claimant, gone: frozenset[str], values: dict[str, Any], original: Json
+) -> WorkloadChange | None:
     """The claim with the values that the attempt starts from, as one patch; None where it is claimed already.
 
     A claim of another release has no guard, and gets one.
@@ -57,7 +57,9 @@ def claim(
     return workload.changed({**values, _OWNERS: owners}, Purpose.CLAIM, ("free", "claimed"), note)
 
 
-def release(workload: Workload, owner: Owner, values: dict[str, Any], *, keeps_original: bool = False) -> Change | None:
+def release(
+    workload: Workload, owner: Claimant, values: dict[str, Any], *, keeps_original: bool = False
+) -> WorkloadChange | None:
     """The claim, its guard and the note taken off, with these values; None where nothing of it is left.
 
     What another controls is left alone. What lost its claim to the garbage collector is released like the rest.
@@ -82,27 +84,27 @@ def original_of(workload: Workload) -> Json | None:
     return found if isinstance(found, dict) else None
 
 
-def _is_claim(reference: Json, owner: Owner) -> bool:
+def _is_claim(reference: Json, owner: Claimant) -> bool:
     return reference.get("uid") == owner.ref.uid
 
 
-def _is_yielding(reference: Json, owner: Owner) -> bool:
+def _is_yielding(reference: Json, owner: Claimant) -> bool:
     """T-3 and C-2: a configuration whose component is rolled gives up its control when the workload is claimed."""
     kind = (str(reference.get("apiVersion", "")).rpartition("/")[0], reference.get("kind"))
     is_meant = owner.takes_over or reference.get("name") in owner.yielding
     return is_meant and kind == (CORE_GROUP, CONFIGURATIONS.kind) and reference.get("controller") is True
 
 
-def _is_guard(reference: Json, owner: Owner) -> bool:
+def _is_guard(reference: Json, owner: Claimant) -> bool:
     """Whichever UID it has: a namespace that was made again has another one than a workload from a backup says."""
     return (reference.get("apiVersion"), reference.get("kind"), reference.get("name")) == _guard_name(owner)
 
 
-def _guard_name(owner: Owner) -> tuple[str, str, str]:
+def _guard_name(owner: Claimant) -> tuple[str, str, str]:
     return "v1", "Namespace", owner.ref.namespace
 
 
-def _claim(owner: Owner) -> Json:
+def _claim(owner: Claimant) -> Json:
     return {
         "apiVersion": owner.ref.resource.api_version,
         "kind": owner.ref.resource.kind,
@@ -113,5 +115,5 @@ def _claim(owner: Owner) -> Json:
     }
 
 
-def _guard(owner: Owner) -> Json:
+def _guard(owner: Claimant) -> Json:
     return {"apiVersion": "v1", "kind": "Namespace", "name": owner.ref.namespace, "uid": owner.namespace_uid}

@@ -10,7 +10,16 @@ from datetime import datetime
 
 from fairlead.contracts.plans.decide.batches import Mismatch, Span, batches_of
 from fairlead.contracts.plans.decide.why import Why
-from fairlead.contracts.plans.decide.workloads.answers import Change, Done, Fail, Purpose, Retry, Step, Verified, Writes
+from fairlead.contracts.plans.decide.workloads.answers import (
+    Done,
+    Fail,
+    Purpose,
+    Retry,
+    Step,
+    Verified,
+    WorkloadChange,
+    Writes,
+)
 from fairlead.contracts.plans.decide.workloads.attempt import (
     Attempt,
     missing,
@@ -143,7 +152,7 @@ def _instance(attempt: Attempt, target: Workload) -> int:
     return min(attempt.goal, max(attempt.goal_before, attempt.size - target.partition) + 1)
 
 
-def _advanced(target: Workload, partition: int) -> Change:
+def _advanced(target: Workload, partition: int) -> WorkloadChange:
     said = (f"partition {target.partition}", f"partition {partition}")
     return target.changed({target.kind.paths.partition: partition}, Purpose.ADVANCE, said)
 

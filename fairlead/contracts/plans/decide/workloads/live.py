@@ -13,7 +13,7 @@ from typing import Any
 from msgspec import Struct
 
 from fairlead.contracts.plans.decide.batches import pods_of
-from fairlead.contracts.plans.decide.workloads.answers import Change, Purpose
+from fairlead.contracts.plans.decide.workloads.answers import Purpose, WorkloadChange
 from fairlead.contracts.plans.kinds import Json, WorkloadReference
 from fairlead.core.merge_patch import merge_patch
 from kubeloop.go_json import go_json
@@ -157,7 +157,7 @@ class Workload(Struct, frozen=True):
         purpose: Purpose,
         said: tuple[str, str] = ("", ""),
         note: tuple[str, str | None] | None = None,
-    ) -> Change:
+    ) -> WorkloadChange:
         """With these values at these paths, and with this annotation; None takes away what was there."""
         after = self.tree
         for path, value in values.items():
@@ -166,7 +166,7 @@ class Workload(Struct, frozen=True):
             after = with_value(after, ("metadata", "annotations", note[0]), note[1])
         body = merge_patch(self.tree, after)
         version = str(self.metadata.get("resourceVersion", ""))
-        return Change(self.ref, version, body if isinstance(body, dict) else {}, purpose, *said)
+        return WorkloadChange(self.ref, version, body if isinstance(body, dict) else {}, purpose, *said)
 
 
 def at(tree: object, path: str) -> object:

@@ -13,13 +13,13 @@ from fairlead.contracts.plans.decide.batches import Mismatch, Span, batches_of
 from fairlead.contracts.plans.decide.notes import AUTOSCALER_ACTIVE, VERIFY_FAILED, Note
 from fairlead.contracts.plans.decide.why import Why
 from fairlead.contracts.plans.decide.workloads.answers import (
-    Change,
     Done,
     Fail,
     Purpose,
     Retry,
     Step,
     Verified,
+    WorkloadChange,
     Writes,
 )
 from fairlead.contracts.plans.decide.workloads.attempt import Attempt, partition_fell, stale
@@ -127,7 +127,7 @@ def _start(attempt: Attempt, target: Workload) -> int | Fail:
     return max(target.status_size, attempt.size - original)
 
 
-def _claimed(attempt: Attempt, workload: Workload, values: dict[str, object]) -> Change | None:
+def _claimed(attempt: Attempt, workload: Workload, values: dict[str, object]) -> WorkloadChange | None:
     paths = workload.kind.paths
     unpaused = {paths.paused: False} if paths.paused and workload.is_paused else {}
     original = {"replicas": workload.size, **({"paused": workload.is_paused} if paths.paused else {})}
@@ -216,12 +216,12 @@ def _not_ready(attempt: Attempt, target: Workload, goal: int) -> Retry:
     return Retry(Why.PODS_NOT_READY, f"{target.ready} of {goal} pods of the {target.shown} are ready{allowed}")
 
 
-def _resized(workload: Workload, size: int) -> Change:
+def _resized(workload: Workload, size: int) -> WorkloadChange:
     said = (f"replicas {workload.size}", f"replicas {size}")
     return workload.changed({workload.kind.paths.replicas: size}, Purpose.RESIZE, said)
 
 
-def _shrunk(sources: Sequence[Workload], total: int) -> Iterator[Change]:
+def _shrunk(sources: Sequence[Workload], total: int) -> Iterator[WorkloadChange]:
     """The first to zero, then the next, until so many pods are left."""
     surplus = sum(each.size for each in sources) - total
     for each in sources:

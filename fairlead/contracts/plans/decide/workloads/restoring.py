@@ -11,7 +11,7 @@ from typing import Any
 from msgspec.structs import replace
 
 from fairlead.contracts.plans.applications.kinds import APPLIED
-from fairlead.contracts.plans.decide.workloads.answers import Change, Done, Removal, Step, Writes
+from fairlead.contracts.plans.decide.workloads.answers import Done, Removal, Step, WorkloadChange, Writes
 from fairlead.contracts.plans.decide.workloads.attempt import Attempt, Before, stale
 from fairlead.contracts.plans.decide.workloads.in_place import ON_DELETE
 from fairlead.contracts.plans.decide.workloads.live import Style, Workload, at
@@ -45,7 +45,7 @@ def values_of(target: Workload, before: Before, original: Json) -> dict[str, Any
     return values
 
 
-def unapplied(change: Change) -> Change:
+def unapplied(change: WorkloadChange) -> WorkloadChange:
     """What was applied last is not what is there any more: whoever applies next writes everything."""
     metadata = change.body.get("metadata") or {}
     annotations = {**(metadata.get("annotations") or {}), APPLIED: None}

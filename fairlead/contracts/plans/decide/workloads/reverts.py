@@ -14,7 +14,7 @@ from msgspec import Struct
 from fairlead.contracts.plans.decide import conditions
 from fairlead.contracts.plans.decide.why import Why
 from fairlead.contracts.plans.decide.workloads import restoring
-from fairlead.contracts.plans.decide.workloads.answers import Change, Done, Fail, Purpose, Retry, Step, Writes
+from fairlead.contracts.plans.decide.workloads.answers import Done, Fail, Purpose, Retry, Step, WorkloadChange, Writes
 from fairlead.contracts.plans.decide.workloads.attempt import Attempt, Before, stale
 from fairlead.contracts.plans.decide.workloads.claims import claim, controlled, is_claimed, original_of, release
 from fairlead.contracts.plans.decide.workloads.live import Style, Workload, number_at
@@ -208,7 +208,7 @@ def _barred(attempt: Attempt, workload: Workload) -> Incomplete | None:
     return Incomplete(f"incomplete: {problem.text}") if isinstance(problem, Fail) else None
 
 
-def _written(attempt: Attempt, wanted: list[tuple[Workload, int]]) -> Iterator[Change]:
+def _written(attempt: Attempt, wanted: list[tuple[Workload, int]]) -> Iterator[WorkloadChange]:
     """What was released already is claimed again in the same patch."""
     for each, size in wanted:
         if each.size == size:

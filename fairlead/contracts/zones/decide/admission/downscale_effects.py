@@ -31,7 +31,7 @@ AWAITED = Ask(ClientWaiting())
 """Asked when the pods have prepared, which may take as long as a client waits, and before the time is written."""
 
 
-class Request(Struct, frozen=True):
+class DownscaleRequest(Struct, frozen=True):
     """A downscale of a zone that wants to be prepared."""
 
     seen: DownscaleSnapshot
@@ -59,7 +59,7 @@ class Request(Struct, frozen=True):
         return denied(word, f"{sentence(self.seen.review, self.change)} is not allowed: {because}")
 
 
-def carried_out(request: Request, record: Ask, mark: Good) -> Admit | Need | StartOver:
+def carried_out(request: DownscaleRequest, record: Ask, mark: Good) -> Admit | Need | StartOver:
     """Allowed when every pod has prepared and the time is written; otherwise denied, and all pods are told."""
     answers = request.seen.answers
     length = request.preparation.length(request.seen.settings)
@@ -91,17 +91,17 @@ def carried_out(request: Request, record: Ask, mark: Good) -> Admit | Need | Sta
     return outcome
 
 
-def _notes(request: Request) -> tuple[Patch, ...]:
+def _notes(request: DownscaleRequest) -> tuple[Patch, ...]:
     """For whoever comes after a crash; an API server that refuses one holds nobody up, but one that is silent does."""
     return noted(request.zone, request.preparation.pods, request.now)
 
 
-def _stamps(request: Request) -> tuple[Question, ...]:
+def _stamps(request: DownscaleRequest) -> tuple[Question, ...]:
     stamp = _stamp(request)
     return () if stamp is None else (stamp,)
 
 
-def _stamp(request: Request) -> Question | None:
+def _stamp(request: DownscaleRequest) -> Question | None:
     """Section 3.11 step 12: the time of this downscale; None when it repeats the last, whose time stays (H-4)."""
     zone, now, tracker = request.zone, request.now, request.tracker
     if tracker is not None:
@@ -124,7 +124,7 @@ def _stamp(request: Request) -> Question | None:
     )
 
 
-def _effected(request: Request) -> Admit | Need:
+def _effected(request: DownscaleRequest) -> Admit | Need:
     """Allowed when every pod has prepared and the time is written."""
     failed = request.preparation.failures(request.seen.answers)
     if failed:
@@ -145,7 +145,7 @@ def _effected(request: Request) -> Admit | Need:
     return Admit(allowed=True, word="prepared", message=message, level="info")
 
 
-def _undone(request: Request, denial: Admit, end: Ask) -> Admit | Need:
+def _undone(request: DownscaleRequest, denial: Admit, end: Ask) -> Admit | Need:
     """B-4, H-15: every pod is told, also those that were never asked, and then the mark ends.
 
     A pod that was not reached hears it later (`unfinished`): its note stays.
@@ -159,7 +159,7 @@ def _undone(request: Request, denial: Admit, end: Ask) -> Admit | Need:
     return _ended(request, denial, end, _forgets(request))
 
 
-def _forgets(request: Request) -> tuple[Patch, ...]:
+def _forgets(request: DownscaleRequest) -> tuple[Patch, ...]:
     """Takes away the notes of the pods that have answered."""
     answers = request.seen.answers
     return tuple(
@@ -169,7 +169,7 @@ def _forgets(request: Request) -> tuple[Patch, ...]:
     )
 
 
-def _ended(request: Request, outcome: Admit, end: Ask, first: tuple[Patch, ...] = ()) -> Admit | Need:
+def _ended(request: DownscaleRequest, outcome: Admit, end: Ask, first: tuple[Patch, ...] = ()) -> Admit | Need:
     """With the mark ended, after these; where the time does not suffice for that, it ends after the answer."""
     if todo := request.seen.answers.lacking(first, (end,)):
         return Need(todo)

@@ -9,7 +9,7 @@ from fairlead.contracts.zones.decide.admission.review_reading import (
     WORKLOADS,
     Downscale,
     DownscaleSnapshot,
-    Workload,
+    ReviewedWorkload,
     decoded,
     denied,
     downscale_of,
@@ -48,7 +48,7 @@ def _parent_labels(seen: DownscaleSnapshot) -> dict[str, str] | Admit | Need:
     answer = seen.answers[question]
     if isinstance(answer, Bad):
         return unread_parent(seen.review, answer)
-    parent = decoded(answer.value, Workload)
+    parent = decoded(answer.value, ReviewedWorkload)
     return unread_parent(seen.review, None) if parent is None else parent.labels
 
 

@@ -51,40 +51,48 @@ class Preparation(Struct, frozen=True):
         return "; ".join([*tried[:MOST_NAMED], *more]) or ("no pod was asked" if bad else "")
 
 
-class Refusal(Struct, frozen=True):
+class PreparationRefusal(Struct, frozen=True):
     """Why there can be no preparation."""
 
     word: str
     text: str
 
 
-def uncallable(zone: StatefulSet) -> Refusal | None:
+def uncallable(zone: StatefulSet) -> PreparationRefusal | None:
     """Why its pods cannot be called; None when they can."""
     annotations = zone.metadata.annotations
     port, path = annotations.get(PREPARE_PORT, "").strip(), annotations.get(PREPARE_PATH, "").strip()
     if not port:
-        return Refusal("port-missing", f"annotation {PREPARE_PORT} is missing; set it to the port of its pods")
+        return PreparationRefusal(
+            "port-missing", f"annotation {PREPARE_PORT} is missing; set it to the port of its pods"
+        )
     if not is_port(port):
-        return Refusal("port-invalid", f"annotation {PREPARE_PORT} must be a port from 1 to 65535")
+        return PreparationRefusal("port-invalid", f"annotation {PREPARE_PORT} must be a port from 1 to 65535")
     if not path:
-        return Refusal("path-missing", f"annotation {PREPARE_PATH} is missing; set it to the path that its pods serve")
+        return PreparationRefusal(
+            "path-missing", f"annotation {PREPARE_PATH} is missing; set it to the path that its pods serve"
+        )
     if problem := unaddressable(zone):
-        return Refusal("name-invalid" if zone.spec.service_name else "service-missing", problem)
+        return PreparationRefusal("name-invalid" if zone.spec.service_name else "service-missing", problem)
     return None
 
 
-def refusal_of(zone: StatefulSet, change: Downscale, start: int) -> Refusal | None:
+def refusal_of(zone: StatefulSet, change: Downscale, start: int) -> PreparationRefusal | None:
     """Why a zone whose ordinals begin at `start` after the change cannot be prepared for it; None when it can."""
     if refusal := uncallable(zone):
         return refusal
     if change.new < 0:
-        return Refusal("replicas-negative", "the number of replicas cannot be negative")
+        return PreparationRefusal("replicas-negative", "the number of replicas cannot be negative")
     if sum(each.stop - each.start for each in removed_of(zone.spec.ordinals.start, change, start)) > MOST_PODS:
-        return Refusal("too-many-pods", f"at most {MOST_PODS} pods are removed at once; do it in several steps")
+        return PreparationRefusal(
+            "too-many-pods", f"at most {MOST_PODS} pods are removed at once; do it in several steps"
+        )
     return None
 
 
-def preparation_of(zone: StatefulSet, change: Downscale, start: int, seen: DownscaleSnapshot) -> Preparation | Refusal:
+def preparation_of(
+    zone: StatefulSet, change: Downscale, start: int, seen: DownscaleSnapshot
+) -> Preparation | PreparationRefusal:
     """For the zone as it is: whatever a review says it had before, no pod is called that it does not have.
 
     The request's UID is the subject of every call: an answer given in another request is never taken for this one's.

@@ -14,7 +14,7 @@ from datetime import datetime
 from msgspec import Struct, structs
 
 from fairlead.contracts.zones.decide.admission import downscale_marks
-from fairlead.contracts.zones.decide.admission.downscale_effects import Request, carried_out
+from fairlead.contracts.zones.decide.admission.downscale_effects import DownscaleRequest, carried_out
 from fairlead.contracts.zones.decide.admission.last_downscale import annotated, too_soon
 from fairlead.contracts.zones.decide.admission.live_lists import pods_question
 from fairlead.contracts.zones.decide.admission.neighbours import group_of, unsettled, zones_in, zones_question
@@ -56,7 +56,7 @@ def prepare_downscale(seen: DownscaleSnapshot, now: datetime) -> Admit | Need | 
         return zone
     if zone.metadata.labels.get(PREPARE_DOWNSCALE) != "true":
         return ignored("not-labelled")
-    request = Request(seen, now, change, zone, group_of(zone))
+    request = DownscaleRequest(seen, now, change, zone, group_of(zone))
     if refusal := refusal_of(zone, change, _start(seen, change, zone)):
         return request.denied(refusal.word, refusal.text)
     namespace = seen.review.namespace
@@ -72,7 +72,7 @@ def prepare_downscale(seen: DownscaleSnapshot, now: datetime) -> Admit | Need | 
             "in-progress", f"a downscale of {busy}{where} is in progress; try again when it has ended"
         )
     judged = _in_group(request) if request.group else _alone(request)
-    return carried_out(judged, record, mark) if isinstance(judged, Request) else judged
+    return carried_out(judged, record, mark) if isinstance(judged, DownscaleRequest) else judged
 
 
 def outpaced(seen: DownscaleSnapshot) -> Admit:
@@ -117,7 +117,7 @@ def _start(seen: DownscaleSnapshot, change: Downscale, zone: StatefulSet) -> int
     return wanted.spec.ordinals.start if wanted and wanted.spec and wanted.spec.ordinals else 0
 
 
-def _in_group(request: Request) -> Request | Admit | Need:
+def _in_group(request: DownscaleRequest) -> DownscaleRequest | Admit | Need:
     """Section 3.11 steps 8 to 10: the request with what the lists told about it, when the group lets it pass."""
     answers, listing = request.seen.answers, zones_question(request.seen.review.namespace, request.group)
     tracker = request.tracker
@@ -131,10 +131,10 @@ def _in_group(request: Request) -> Request | Admit | Need:
     if isinstance(found, Admit):
         return found
     judged = _spaced(found, zones)
-    return judged if not isinstance(judged, Request) else _settled(judged, zones) or judged
+    return judged if not isinstance(judged, DownscaleRequest) else _settled(judged, zones) or judged
 
 
-def _as_it_is(request: Request, zone: StatefulSet | None) -> Request | Admit:
+def _as_it_is(request: DownscaleRequest, zone: StatefulSet | None) -> DownscaleRequest | Admit:
     """With the zone as it was read under the same mark, and the calls to its pods."""
     if zone is None:
         return request.denied("not-there", NOT_THERE)
@@ -150,7 +150,7 @@ def _as_it_is(request: Request, zone: StatefulSet | None) -> Request | Admit:
     return structs.replace(request, zone=zone, preparation=preparation)
 
 
-def _spaced(request: Request, zones: tuple[StatefulSet, ...]) -> Request | Admit | Need:
+def _spaced(request: DownscaleRequest, zones: tuple[StatefulSet, ...]) -> DownscaleRequest | Admit | Need:
     """Section 3.11 step 9; the request with what the lists told about its zone and the tracker."""
     others = _others(request, zones)
     last: Callable[[StatefulSet], datetime | None] = annotated
@@ -173,7 +173,7 @@ def _spaced(request: Request, zones: tuple[StatefulSet, ...]) -> Request | Admit
     return request.denied("too-soon", because) if because else request
 
 
-def _settled(request: Request, zones: tuple[StatefulSet, ...]) -> Admit | Need | None:
+def _settled(request: DownscaleRequest, zones: tuple[StatefulSet, ...]) -> Admit | Need | None:
     """Section 3.11 step 10; None when every other zone is at rest."""
     others = _others(request, zones)
     questions = tuple(pods_question(zone) for zone in others)
@@ -183,12 +183,12 @@ def _settled(request: Request, zones: tuple[StatefulSet, ...]) -> Admit | Need |
     return request.denied("zone-unsettled", because) if because else None
 
 
-def _others(request: Request, zones: tuple[StatefulSet, ...]) -> tuple[StatefulSet, ...]:
+def _others(request: DownscaleRequest, zones: tuple[StatefulSet, ...]) -> tuple[StatefulSet, ...]:
     """Rule 38: a zone does not hold itself back."""
     return tuple(zone for zone in zones if zone.metadata.name != request.zone.metadata.name)
 
 
-def _alone(request: Request) -> Request | Admit | Need:
+def _alone(request: DownscaleRequest) -> DownscaleRequest | Admit | Need:
     """The same for a zone that has nobody to mind."""
     review, metadata = request.seen.review, request.zone.metadata
     live = Ask(Read(Ref(STATEFULSETS, review.namespace, review.name, metadata.uid)))

@@ -45,7 +45,7 @@ class _Spec(Struct, frozen=True):
     replicas: int | None = None
 
 
-class Workload(Struct, frozen=True, rename="camel"):
+class ReviewedWorkload(Struct, frozen=True, rename="camel"):
     """An object with replicas, as far as all kinds of them agree."""
 
     api_version: str = ""
@@ -82,9 +82,9 @@ def decoded(body: Raw | bytes, kind: type[T]) -> T | None:
         return None
 
 
-def workload_of(body: Raw) -> Workload | None:
+def workload_of(body: Raw) -> ReviewedWorkload | None:
     """None when it is not one of KINDS."""
-    found = decoded(body, Workload)
+    found = decoded(body, ReviewedWorkload)
     if found is None or KINDS.get(found.kind) != found.api_version.partition("/")[0]:
         return None
     return found

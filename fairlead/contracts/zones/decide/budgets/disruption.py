@@ -26,7 +26,7 @@ INSTANT = timedelta(milliseconds=1)
 """A pod counts as ready later than its delay ends, not when it ends."""
 
 
-class Lane(Struct, frozen=True):
+class BudgetedZone(Struct, frozen=True):
     """A zone that a budget is for, as it was listed."""
 
     statefulset: StatefulSet
@@ -47,7 +47,7 @@ class BudgetView(Struct, frozen=True):
     """What a budget is judged on."""
 
     guard: DisruptionBudget
-    lanes: tuple[Lane, ...]
+    lanes: tuple[BudgetedZone, ...]
     """Of all zones of the budget, by name; the zone of the pod among them."""
     marks: Marks
     now: datetime
@@ -132,7 +132,7 @@ def zones_question(guard: DisruptionBudget) -> Ask:
     return Ask(Listing(STATEFULSETS, guard.namespace, guard.selector))
 
 
-def lane_of(zone: StatefulSet, answer: Answer) -> Lane | None:
+def lane_of(zone: StatefulSet, answer: Answer) -> BudgetedZone | None:
     """The zone with its pods; None when they could not be listed."""
     pods = pods_in(answer, zone)
-    return None if pods is None else Lane(zone, pods)
+    return None if pods is None else BudgetedZone(zone, pods)

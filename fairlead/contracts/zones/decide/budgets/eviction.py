@@ -16,9 +16,9 @@ from fairlead.contracts.zones.decide.admission.live_lists import pods_questions,
 from fairlead.contracts.zones.decide.admission.review_reading import decoded
 from fairlead.contracts.zones.decide.budgets.disruption import (
     LEAST_ZONES,
+    BudgetedZone,
     BudgetView,
     Count,
-    Lane,
     denial,
     lane_of,
     record_question,
@@ -168,7 +168,7 @@ def _listed_zone(seen: EvictionSnapshot, owner: OwnerReference, guard: Disruptio
 
 def _lanes(
     seen: EvictionSnapshot, zone: StatefulSet, pod: Pod, guard: DisruptionBudget
-) -> tuple[Lane, ...] | Admit | Need:
+) -> tuple[BudgetedZone, ...] | Admit | Need:
     asked = zones_question(guard)
     if unread := seen.answers.lacking((asked,)):
         return Need(unread)

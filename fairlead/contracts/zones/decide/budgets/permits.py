@@ -13,8 +13,8 @@ from msgspec import Struct
 from fairlead.contracts.zones.decide.admission.live_lists import pods_questions, zones_in
 from fairlead.contracts.zones.decide.budgets.disruption import (
     LEAST_ZONES,
+    BudgetedZone,
     BudgetView,
-    Lane,
     changes_at,
     denial,
     lane_of,
@@ -103,7 +103,7 @@ def _none(denials: dict[str, _Denial], again: datetime) -> Permits:
 
 def _cached(guard: DisruptionBudget, own: Zone, group: Group, now: datetime) -> BudgetView:
     zones = (each for each in group.zones if each is own or guard.selects(each.statefulset.metadata.labels))
-    return BudgetView(guard, tuple(Lane(each.statefulset, each.pods) for each in zones), {}, now)
+    return BudgetView(guard, tuple(BudgetedZone(each.statefulset, each.pods) for each in zones), {}, now)
 
 
 def overlap_of(zone: Zone, budgets: tuple[DisruptionBudget, ...]) -> Overlap | None:

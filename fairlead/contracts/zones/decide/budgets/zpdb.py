@@ -14,9 +14,9 @@ from msgspec import Struct
 from fairlead.contracts.zones.configuration_kinds import ZPDBS, ConfigurationMeta
 from fairlead.contracts.zones.decide.admission.review_reading import DownscaleSnapshot
 from fairlead.contracts.zones.decide.budgets.partitions import Expression, compiled, partition
-from fairlead.contracts.zones.decide.configurations import Invalid
+from fairlead.contracts.zones.decide.configurations import InvalidConfiguration
 from fairlead.core.decision import Admit
-from fairlead.core.rounding import Round, scaled
+from fairlead.core.rounding import Rounding, scaled
 from fairlead.core.times import parse_rfc3339
 from kubeloop.durations import parse_go
 from kubeloop.objects.apps import StatefulSet
@@ -70,7 +70,7 @@ class DisruptionBudget(Struct, frozen=True):
         if self.max_unavailable > 0:
             return self.max_unavailable
         pods = min(zone.spec.replicas, zone.status.replicas)
-        return max(1, scaled(self.percentage, pods, Round.DOWN)) if self.percentage > 0 and pods > 0 else 0
+        return max(1, scaled(self.percentage, pods, Rounding.DOWN)) if self.percentage > 0 and pods > 0 else 0
 
     def partition_of(self, pod: str) -> str:
         """Empty for a name that is in no partition."""
@@ -87,10 +87,10 @@ class DisruptionBudget(Struct, frozen=True):
 
 
 def guard_of(metadata: ConfigurationMeta, spec: object) -> DisruptionBudget:
-    """The budget in force; raises Invalid with the first rule that is broken."""
+    """The budget in force; raises InvalidConfiguration with the first rule that is broken."""
     fields = _typed(spec, dict[str, object], "spec")
     if fields is None:
-        raise Invalid("spec: is required")
+        raise InvalidConfiguration("spec: is required")
     labels = _labels(fields)
     number, percentage = _numbers(fields)
     regex = _typed(fields.get("podNamePartitionRegex"), str, "spec.podNamePartitionRegex") or ""
@@ -98,7 +98,7 @@ def guard_of(metadata: ConfigurationMeta, spec: object) -> DisruptionBudget:
     if regex:
         group = _group(_expression(regex), group)
         if percentage:
-            raise Invalid("spec.maxUnavailablePercentage: cannot be used with podNamePartitionRegex")
+            raise InvalidConfiguration("spec.maxUnavailablePercentage: cannot be used with podNamePartitionRegex")
     return DisruptionBudget(
         metadata.namespace,
         metadata.name,
@@ -121,18 +121,20 @@ def _typed(value: object, kind: type[T], field: str) -> T | None:
         return msgspec.convert(value, kind)
     except msgspec.ValidationError:
         wanted = NAMES[getattr(kind, "__origin__", kind)]
-        raise Invalid(f"{field}: must be {wanted}, not {NAMES.get(type(value), 'something else')}") from None
+        raise InvalidConfiguration(
+            f"{field}: must be {wanted}, not {NAMES.get(type(value), 'something else')}"
+        ) from None
 
 
 def _labels(fields: dict[str, object]) -> dict[str, str]:
     selector = _typed(fields.get("selector"), dict[str, object], "spec.selector")
     if selector is None:
-        raise Invalid("spec.selector: is required")
+        raise InvalidConfiguration("spec.selector: is required")
     if selector.get("matchExpressions"):
-        raise Invalid("spec.selector.matchExpressions: is not supported, use matchLabels")
+        raise InvalidConfiguration("spec.selector.matchExpressions: is not supported, use matchLabels")
     labels = _typed(selector.get("matchLabels"), dict[str, object], "spec.selector.matchLabels")
     if labels is None:
-        raise Invalid("spec.selector.matchLabels: is required")
+        raise InvalidConfiguration("spec.selector.matchLabels: is required")
     made = {key: _typed(value, str, f"spec.selector.matchLabels.{key}") for key, value in labels.items()}
     return {key: value or "" for key, value in made.items()}
 
@@ -141,18 +143,18 @@ def _numbers(fields: dict[str, object]) -> tuple[int | None, int | None]:
     number = _integer(fields, "maxUnavailable", least=0)
     percentage = _integer(fields, "maxUnavailablePercentage", least=0, most=100)
     if number is not None and percentage is not None:
-        raise Invalid("spec.maxUnavailable: cannot be used together with maxUnavailablePercentage")
+        raise InvalidConfiguration("spec.maxUnavailable: cannot be used together with maxUnavailablePercentage")
     return number, percentage
 
 
 def _integer(fields: dict[str, object], name: str, *, least: int, most: int | None = None) -> int | None:
     value = fields.get(name)
     if isinstance(value, float | bool):  # a conversion would take 1.0 for 1
-        raise Invalid(f"spec.{name}: must be an integer, not {NAMES[type(value)]}")
+        raise InvalidConfiguration(f"spec.{name}: must be an integer, not {NAMES[type(value)]}")
     number = _typed(value, int, f"spec.{name}")
     if number is not None and (number < least or (most is not None and number > most)):
         allowed = f"{least} or more" if most is None else f"from {least} to {most}"
-        raise Invalid(f"spec.{name}: must be {allowed}, not {number}")
+        raise InvalidConfiguration(f"spec.{name}: must be {allowed}, not {number}")
     return number
 
 
@@ -160,17 +162,23 @@ def _expression(regex: str) -> Expression:
     try:
         expression = compiled(regex)
     except ValueError as error:
-        raise Invalid(f"spec.podNamePartitionRegex: is not an expression in RE2 syntax: {error}") from None
+        raise InvalidConfiguration(f"spec.podNamePartitionRegex: is not an expression in RE2 syntax: {error}") from None
     if expression.groups < 1:
-        raise Invalid("spec.podNamePartitionRegex: must have a group (in parentheses) that takes the partition")
+        raise InvalidConfiguration(
+            "spec.podNamePartitionRegex: must have a group (in parentheses) that takes the partition"
+        )
     return expression
 
 
 def _group(expression: Expression, group: int | None) -> int:
     if group is None and expression.groups > 1:
-        raise Invalid(f"spec.podNameRegexGroup: must be set, as the expression has {expression.groups} groups")
+        raise InvalidConfiguration(
+            f"spec.podNameRegexGroup: must be set, as the expression has {expression.groups} groups"
+        )
     if group is not None and group > expression.groups:
-        raise Invalid(f"spec.podNameRegexGroup: must be at most {expression.groups}, the number of groups, not {group}")
+        raise InvalidConfiguration(
+            f"spec.podNameRegexGroup: must be at most {expression.groups}, the number of groups, not {group}"
+        )
     return group or 1
 
 
@@ -181,11 +189,11 @@ def _delay(fields: dict[str, object], regex: str) -> float:
     try:
         seconds = parse_go(text)
     except ValueError as error:
-        raise Invalid(f"spec.crossZoneEvictionDelay: {error}") from None
+        raise InvalidConfiguration(f"spec.crossZoneEvictionDelay: {error}") from None
     if seconds < 0:
-        raise Invalid(f"spec.crossZoneEvictionDelay: must not be negative, but is {text}")
+        raise InvalidConfiguration(f"spec.crossZoneEvictionDelay: must not be negative, but is {text}")
     if seconds > 0 and not regex:
-        raise Invalid("spec.crossZoneEvictionDelay: needs podNamePartitionRegex")
+        raise InvalidConfiguration("spec.crossZoneEvictionDelay: needs podNamePartitionRegex")
     return seconds
 
 
@@ -200,9 +208,9 @@ def judge(seen: DownscaleSnapshot, now: datetime) -> Admit:
     try:
         given = msgspec.json.decode(seen.review.object, type=_Given)
         if (given.api_version, given.kind) != (ZPDBS.api_version, ZPDBS.kind):
-            raise Invalid(f"kind: must be {ZPDBS.kind} of {ZPDBS.api_version}")
+            raise InvalidConfiguration(f"kind: must be {ZPDBS.kind} of {ZPDBS.api_version}")
         guard_of(ConfigurationMeta(name=seen.review.name, uid="", resource_version=""), given.spec)
-    except Invalid as error:
+    except InvalidConfiguration as error:
         return _refused(str(error))
     except UNREADABLE:
         return _refused("the object cannot be read: it must be a JSON object")

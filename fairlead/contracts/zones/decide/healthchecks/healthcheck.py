@@ -15,7 +15,7 @@ import msgspec
 from msgspec import Struct, structs
 
 from fairlead.contracts.zones.decide.groups import Group, Zone
-from fairlead.contracts.zones.decide.healthchecks.healthcheck_spec import Check, HealthCheck, Then
+from fairlead.contracts.zones.decide.healthchecks.healthcheck_spec import HealthCheck, QueryCheck, Then
 from fairlead.contracts.zones.decide.healthchecks.queries import judgement, matchers, measurement
 from fairlead.contracts.zones.decide.rollout.readiness import appeared_at
 from fairlead.contracts.zones.kinds import HEALTH_CHECK, HEALTH_CHECK_STARTED
@@ -38,7 +38,7 @@ class Result(Enum):
     """A look does not ask."""
 
 
-class Finding(Struct, frozen=True):
+class CheckFinding(Struct, frozen=True):
     """What one check came to."""
 
     check: str
@@ -49,13 +49,13 @@ class Finding(Struct, frozen=True):
     """With the numbers, which differ from time to time."""
 
 
-class Judged(Struct, frozen=True):
+class JudgedHealth(Struct, frozen=True):
     by: HealthCheck
-    findings: tuple[Finding, ...]
+    findings: tuple[CheckFinding, ...]
     until: datetime
     """When it is judged anew."""
 
-    def that(self, then: Then) -> tuple[Finding, ...]:
+    def that(self, then: Then) -> tuple[CheckFinding, ...]:
         return tuple(finding for finding in self.findings if finding.then is then)
 
 
@@ -72,7 +72,7 @@ def referred(zone: Zone, group: Group) -> HealthCheck | str | None:
     return found
 
 
-def judged(zone: Zone, group: Group) -> Judged | Need | None:
+def judged(zone: Zone, group: Group) -> JudgedHealth | Need | None:
     """None when nothing is to be judged: no check, no zone rolled before it, or the start must be written down first.
 
     It is asked of a zone that has not begun.
@@ -92,7 +92,7 @@ def judged(zone: Zone, group: Group) -> Judged | Need | None:
     findings = (
         _finding(each, *pair, final, answers) for each, pair, final in zip(check.checks, numbers, finals, strict=True)
     )
-    return Judged(check, tuple(findings), window + timedelta(seconds=EVERY))
+    return JudgedHealth(check, tuple(findings), window + timedelta(seconds=EVERY))
 
 
 def window_of(now: datetime) -> datetime:
@@ -116,7 +116,7 @@ def has_appeared(zone: Zone, start: datetime) -> bool:
 
 
 def _measurements(
-    check: Check, of: HealthCheck, zone: Zone, group: Group, window: datetime
+    check: QueryCheck, of: HealthCheck, zone: Zone, group: Group, window: datetime
 ) -> tuple[Ask | None, Ask | None]:
     """Over updated pods now, and over outdated ones at the start; None for what is not to be had or not wanted."""
     targets = matchers(group.seen.namespace, rolled_before(zone, group), updated)
@@ -149,7 +149,7 @@ def _read(ask: Ask | None, answers: Answers) -> Measured | None:
 
 
 def _judgement(
-    check: Check, of: HealthCheck, current: Measured | None, baseline: Measured | None, window: datetime
+    check: QueryCheck, of: HealthCheck, current: Measured | None, baseline: Measured | None, window: datetime
 ) -> Ask | None:
     """None unless the numbers that it needs are there."""
     if not isinstance(current, Number):
@@ -160,29 +160,29 @@ def _judgement(
 
 
 def _finding(
-    check: Check, current: Measured | None, baseline: Measured | None, final: Ask | None, answers: Answers
-) -> Finding:
+    check: QueryCheck, current: Measured | None, baseline: Measured | None, final: Ask | None, answers: Answers
+) -> CheckFinding:
     needed = (current, baseline) if check.compares else (current,)
     last = None if final is None else _read(final, answers)
     if None in needed or (final is not None and last is None):
-        return Finding(check.name, Result.UNASKED, Then.PAUSE)
+        return CheckFinding(check.name, Result.UNASKED, Then.PAUSE)
     for number in needed:
         match number:
             case NoData():
                 which = "updated pods" if number is current else "the outdated pods at the start of the rollout"
-                return Finding(check.name, Result.NO_DATA, check.on_no_data, f"no data for {which}")
+                return CheckFinding(check.name, Result.NO_DATA, check.on_no_data, f"no data for {which}")
             case Number():
                 continue
             case failed:
-                return Finding(check.name, Result.UNREACHABLE, check.on_failure, getattr(failed, "why", ""))
+                return CheckFinding(check.name, Result.UNREACHABLE, check.on_failure, getattr(failed, "why", ""))
     numbers = ", ".join(
         f"{name} {number.text}"
         for name, number in (("current", current), ("baseline", baseline))
         if isinstance(number, Number)
     )
     if last is not None and is_one(last):
-        return Finding(check.name, Result.PASSED, None, numbers)
-    return Finding(check.name, Result.FAILED, check.on_failure, numbers)
+        return CheckFinding(check.name, Result.PASSED, None, numbers)
+    return CheckFinding(check.name, Result.FAILED, check.on_failure, numbers)
 
 
 def started_at(zone: Zone) -> datetime | None:

@@ -11,7 +11,7 @@ import msgspec
 from msgspec import Struct
 
 from fairlead.contracts.zones.configuration_kinds import ConfigurationMeta
-from fairlead.contracts.zones.decide.configurations import Invalid
+from fairlead.contracts.zones.decide.configurations import InvalidConfiguration
 from fairlead.core.prometheus import address
 from kubeloop.durations import parse_prometheus
 
@@ -35,7 +35,7 @@ class Then(Enum):
     DISABLED = "Disabled"
 
 
-class Check(Struct, frozen=True):
+class QueryCheck(Struct, frozen=True):
     """One question to Prometheus about pods, and one about what it answered."""
 
     name: str
@@ -66,7 +66,7 @@ class HealthCheck(Struct, frozen=True):
     """What a StatefulSet must have to refer to it."""
     url: str
     """Of Prometheus, without a slash at its end."""
-    checks: tuple[Check, ...]
+    checks: tuple[QueryCheck, ...]
     """Those that are not disabled."""
 
     def matches(self, labels: Mapping[str, str]) -> bool:
@@ -98,21 +98,21 @@ class _Spec(Struct, frozen=True, rename="camel"):
 
 
 def read(metadata: ConfigurationMeta, spec: object) -> HealthCheck:
-    """The object in force; raises Invalid with the first rule that is broken."""
+    """The object in force; raises InvalidConfiguration with the first rule that is broken."""
     try:
         given = msgspec.convert(spec, _Spec)
     except msgspec.ValidationError as error:
-        raise Invalid(f"spec: {error}") from None
+        raise InvalidConfiguration(f"spec: {error}") from None
     if given.selector is None or given.selector.match_labels is None:
-        raise Invalid("spec.selector.matchLabels: is required")
+        raise InvalidConfiguration("spec.selector.matchLabels: is required")
     if given.selector.match_expressions:
-        raise Invalid("spec.selector.matchExpressions: is not supported, use matchLabels")
+        raise InvalidConfiguration("spec.selector.matchExpressions: is not supported, use matchLabels")
     if not 1 <= len(given.checks) <= MOST_CHECKS:
-        raise Invalid(f"spec.checks: must have 1 to {MOST_CHECKS} entries, not {len(given.checks)}")
+        raise InvalidConfiguration(f"spec.checks: must have 1 to {MOST_CHECKS} entries, not {len(given.checks)}")
     names = [check.name for check in given.checks]
     for place, name in enumerate(names):
         if name in names[:place]:
-            raise Invalid(f"spec.checks[{place}].name: {name!r} is the name of another check as well")
+            raise InvalidConfiguration(f"spec.checks[{place}].name: {name!r} is the name of another check as well")
     checks = [_check(check, f"spec.checks[{place}]") for place, check in enumerate(given.checks)]
     return HealthCheck(
         metadata.namespace,
@@ -129,22 +129,22 @@ def _url(text: str) -> str:
     try:
         return address(text)
     except ValueError as error:
-        raise Invalid(f"spec.prometheusURL: {error}") from None
+        raise InvalidConfiguration(f"spec.prometheusURL: {error}") from None
 
 
-def _check(given: _Check, field: str) -> Check:
+def _check(given: _Check, field: str) -> QueryCheck:
     if not given.name:
-        raise Invalid(f"{field}.name: is required")
+        raise InvalidConfiguration(f"{field}.name: is required")
     _template(given.query, f"{field}.query", needs=TARGETS, knows=(TARGETS, RANGE))
     _template(given.success_query, f"{field}.successQuery", needs=CURRENT, knows=(CURRENT, BASELINE))
     for name, text in (("currentRange", given.current_range), ("baselineRange", given.baseline_range)):
         _duration(text, f"{field}.{name}")
     timeout = _duration(given.query_timeout, f"{field}.queryTimeout")
     if timeout > LONGEST_TIMEOUT:
-        raise Invalid(f"{field}.queryTimeout: must be at most 5m, not {given.query_timeout}")
+        raise InvalidConfiguration(f"{field}.queryTimeout: must be at most 5m, not {given.query_timeout}")
     if not 0 <= given.query_retries <= MOST_RETRIES:
-        raise Invalid(f"{field}.queryRetries: must be from 0 to {MOST_RETRIES}, not {given.query_retries}")
-    return Check(
+        raise InvalidConfiguration(f"{field}.queryRetries: must be from 0 to {MOST_RETRIES}, not {given.query_retries}")
+    return QueryCheck(
         given.name,
         given.query,
         given.success_query,
@@ -159,23 +159,23 @@ def _check(given: _Check, field: str) -> Check:
 
 def _template(text: str, field: str, *, needs: str, knows: tuple[str, ...]) -> None:
     if not text.strip():
-        raise Invalid(f"{field}: is required")
+        raise InvalidConfiguration(f"{field}: is required")
     found = _PLACEHOLDER.findall(text)
     for name in found:
         if name not in knows:
             known = " and ".join(f"${{{each}}}" for each in knows)
-            raise Invalid(f"{field}: ${{{name}}} is unknown here: use {known}")
+            raise InvalidConfiguration(f"{field}: ${{{name}}} is unknown here: use {known}")
     if needs not in found:
-        raise Invalid(f"{field}: must contain ${{{needs}}}")
+        raise InvalidConfiguration(f"{field}: must contain ${{{needs}}}")
 
 
 def _duration(text: str, field: str) -> float:
     try:
         seconds = parse_prometheus(text)
     except ValueError as error:
-        raise Invalid(f"{field}: {error}") from None
+        raise InvalidConfiguration(f"{field}: {error}") from None
     if seconds <= 0:
-        raise Invalid(f"{field}: must be more than 0")
+        raise InvalidConfiguration(f"{field}: must be more than 0")
     return seconds
 
 
@@ -183,7 +183,7 @@ def _then(text: str, field: str) -> Then:
     try:
         return Then(text)
     except ValueError:
-        raise Invalid(f"{field}: must be Pause, Warn or Disabled, not {text!r}") from None
+        raise InvalidConfiguration(f"{field}: must be Pause, Warn or Disabled, not {text!r}") from None
 
 
 def filled(template: str, values: Mapping[str, str]) -> str:

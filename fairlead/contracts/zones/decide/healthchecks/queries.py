@@ -17,8 +17,8 @@ from fairlead.contracts.zones.decide.healthchecks.healthcheck_spec import (
     CURRENT,
     RANGE,
     TARGETS,
-    Check,
     HealthCheck,
+    QueryCheck,
     filled,
 )
 from fairlead.core.ask import Ask, Retry
@@ -42,17 +42,17 @@ def _terms(zone: Zone, pods: tuple[Pod, ...]) -> Iterable[str]:
     return (escaped(name) for name in sorted(named, key=natural_key))
 
 
-def measurement(check: Check, of: HealthCheck, targets: str, range_: str, at: datetime) -> Ask:
+def measurement(check: QueryCheck, of: HealthCheck, targets: str, range_: str, at: datetime) -> Ask:
     """The query over these pods at this moment."""
     return _asked(filled(check.query, {TARGETS: targets, RANGE: range_}), check, of, at)
 
 
-def judgement(check: Check, of: HealthCheck, current: Number, baseline: Number | None, at: datetime) -> Ask:
+def judgement(check: QueryCheck, of: HealthCheck, current: Number, baseline: Number | None, at: datetime) -> Ask:
     """The query whether what was measured is good; numbers go in parentheses, lest a sign binds to what is before."""
     values = {CURRENT: f"({current.text})", BASELINE: "" if baseline is None else f"({baseline.text})"}
     return _asked(filled(check.success, values), check, of, at)
 
 
-def _asked(query: str, check: Check, of: HealthCheck, at: datetime) -> Ask:
+def _asked(query: str, check: QueryCheck, of: HealthCheck, at: datetime) -> Ask:
     call = query_call(of.url, query, subject=f"{of.uid}@{of.generation}", moment=at)
     return Ask(msgspec.structs.replace(call, retry=Retry(check.retries + 1)), timeout=check.timeout)

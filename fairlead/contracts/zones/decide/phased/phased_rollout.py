@@ -39,7 +39,7 @@ class PhasedSnapshot(Struct, frozen=True):
     """Those of the first of the chain; more do no harm."""
 
 
-class Phase(Struct, frozen=True):
+class GateStanding(Struct, frozen=True):
     """Where a gate stands; no reason: it may be passed."""
 
     word: str
@@ -88,42 +88,42 @@ def decide(seen: PhasedSnapshot, now: datetime) -> Decision:
     )
 
 
-def phase_of(seen: PhasedSnapshot, mark: GateMark, now: datetime) -> Phase:
+def phase_of(seen: PhasedSnapshot, mark: GateMark, now: datetime) -> GateStanding:
     gate = gate_of(seen.deployment.metadata.annotations)
     if not gate.depends_on:
-        return Phase("complete", "it depends on no other Deployment any more")
+        return GateStanding("complete", "it depends on no other Deployment any more")
     if gate.is_resumed(mark.template):
-        return Phase("complete", f"annotation {RESUME} says so")
+        return GateStanding("complete", f"annotation {RESUME} says so")
     if gate.problems:
-        return Phase("waiting", "; ".join(gate.problems), Reason.GATE_INVALID, is_trouble=True)
+        return GateStanding("waiting", "; ".join(gate.problems), Reason.GATE_INVALID, is_trouble=True)
     if mark.state == BLOCKED:
         restarted = f"too many pods of deployment/{gate.depends_on} restarted while it soaked"
-        return Phase(BLOCKED, f"{restarted}; {_advice(gate, mark)}", Reason.SOAK_FAILED)
+        return GateStanding(BLOCKED, f"{restarted}; {_advice(gate, mark)}", Reason.SOAK_FAILED)
     if (wait := _waiting(seen, gate)) is not None:
         return wait
-    return _soak(seen, gate, mark, now) or Phase("complete", _done(gate))
+    return _soak(seen, gate, mark, now) or GateStanding("complete", _done(gate))
 
 
-def _waiting(seen: PhasedSnapshot, gate: Gate) -> Phase | None:
+def _waiting(seen: PhasedSnapshot, gate: Gate) -> GateStanding | None:
     """None when what it depends on has once rolled out what it should."""
     name = f"deployment/{gate.depends_on}"
     if (ring := _ring(seen)) is not None:
-        return Phase("waiting", f"it depends on itself, by way of {ring}", Reason.GATE_INVALID, is_trouble=True)
+        return GateStanding("waiting", f"it depends on itself, by way of {ring}", Reason.GATE_INVALID, is_trouble=True)
     dependency = seen.chain[0] if seen.chain else None
     if dependency is None or dependency.metadata.deletion_timestamp is not None:
-        return Phase("waiting", f"{name} does not exist", Reason.DEPENDENCY_NOT_ROLLED, is_trouble=True)
+        return GateStanding("waiting", f"{name} does not exist", Reason.DEPENDENCY_NOT_ROLLED, is_trouble=True)
     shown = gate_of(dependency.metadata.annotations).revision
     if gate.revision and shown != gate.revision:
         other = f"is at revision {shown}" if shown else f"has no annotation {REVISION}"
-        return Phase("waiting", f"{name} {other}, and {gate.revision} is wanted", Reason.DEPENDENCY_NOT_ROLLED)
+        return GateStanding("waiting", f"{name} {other}, and {gate.revision} is wanted", Reason.DEPENDENCY_NOT_ROLLED)
     if dependency.spec.paused:
-        return Phase("waiting", f"{name} is paused", Reason.DEPENDENCY_NOT_ROLLED)
+        return GateStanding("waiting", f"{name} is paused", Reason.DEPENDENCY_NOT_ROLLED)
     if not _has_rolled_out(dependency):
-        return Phase("waiting", f"{name} has not rolled out yet", Reason.DEPENDENCY_NOT_ROLLED)
+        return GateStanding("waiting", f"{name} has not rolled out yet", Reason.DEPENDENCY_NOT_ROLLED)
     return None
 
 
-def _soak(seen: PhasedSnapshot, gate: Gate, mark: GateMark, now: datetime) -> Phase | None:
+def _soak(seen: PhasedSnapshot, gate: Gate, mark: GateMark, now: datetime) -> GateStanding | None:
     """None when it has soaked, is all available, and few enough pods restarted; blocked as soon as too many did.
 
     Restarts are looked at first: a pod that is down may be up again when its restarts lie behind the soak.
@@ -137,11 +137,13 @@ def _soak(seen: PhasedSnapshot, gate: Gate, mark: GateMark, now: datetime) -> Ph
         if restarted > gate.threshold * count:
             share = f"{restarted} of {count} pods of {name} restarted while it soaked"
             text = f"{share}, more than {_percent(gate.threshold)}; {_advice(gate, mark)}"
-            return Phase(BLOCKED, text, Reason.SOAK_FAILED, is_trouble=True)
+            return GateStanding(BLOCKED, text, Reason.SOAK_FAILED, is_trouble=True)
     if not _is_available(dependency, pods):
-        return Phase("waiting", f"not all pods of {name} are available", Reason.DEPENDENCY_NOT_ROLLED)
+        return GateStanding("waiting", f"not all pods of {name} are available", Reason.DEPENDENCY_NOT_ROLLED)
     if until is not None and now < until:
-        return Phase("soaking", f"{name} soaks until {until:%Y-%m-%dT%H:%M:%SZ}", Reason.DEPENDENCY_SOAKING, until)
+        return GateStanding(
+            "soaking", f"{name} soaks until {until:%Y-%m-%dT%H:%M:%SZ}", Reason.DEPENDENCY_SOAKING, until
+        )
     return None
 
 
@@ -219,7 +221,7 @@ def reference(deployment: Deployment) -> Ref:
     return Ref(DEPLOYMENTS, metadata.namespace, metadata.name, metadata.uid)
 
 
-def _told(deployment: Deployment, phase: Phase) -> EventNote:
+def _told(deployment: Deployment, phase: GateStanding) -> EventNote:
     if phase.reason is Reason.GATE_INVALID:
         event = "InvalidAnnotation"
     elif phase.is_trouble or phase.word == BLOCKED:
@@ -230,7 +232,7 @@ def _told(deployment: Deployment, phase: Phase) -> EventNote:
     return EventNote(reference(deployment), warns, event, f"Stays paused: {phase.text}")
 
 
-def _release(deployment: Deployment, mark: GateMark, phase: Phase) -> Patch:
+def _release(deployment: Deployment, mark: GateMark, phase: GateStanding) -> Patch:
     """Unpaused, unless its owner wants it paused."""
     passed = GateMark(PASSED, mark.template, "", mark.paused)
     held = "Stays paused by its owner" if mark.paused else "Rolls out its template"
@@ -238,7 +240,7 @@ def _release(deployment: Deployment, mark: GateMark, phase: Phase) -> Patch:
     return _written(deployment, passed, {"paused": mark.paused}, Does.RELEASE_DEPLOYMENT, told)
 
 
-def _block(deployment: Deployment, mark: GateMark, phase: Phase) -> Patch:
+def _block(deployment: Deployment, mark: GateMark, phase: GateStanding) -> Patch:
     return _written(
         deployment, structs.replace(mark, state=BLOCKED), {}, Does.BLOCK_DEPLOYMENT, _told(deployment, phase)
     )

@@ -6,7 +6,7 @@ from msgspec import Struct
 
 from fairlead.contracts.zones.kinds import MAX_UNAVAILABLE
 from fairlead.core.integers import parse_integer
-from fairlead.core.rounding import Round, scaled
+from fairlead.core.rounding import Rounding, scaled
 from kubeloop.objects.apps import StatefulSet
 
 
@@ -32,7 +32,7 @@ def max_unavailable(zone: StatefulSet) -> Budget:
         percent = integer(given[:-1])
         if percent is None or not 1 <= percent <= 100:
             return Budget(1, f"{shown(text)} is not a percentage from 1% to 100%")
-        return Budget(max(1, scaled(percent, zone.spec.replicas, Round.DOWN)))
+        return Budget(max(1, scaled(percent, zone.spec.replicas, Rounding.DOWN)))
     number = integer(given)
     if number is None or number < 1:
         return Budget(1, f"{shown(text)} is not a number above 0 or a percentage")

@@ -11,7 +11,7 @@ from datetime import datetime
 from msgspec import Struct
 
 from fairlead.contracts.zones.decide.groups import Group, Zone
-from fairlead.contracts.zones.decide.healthchecks.healthcheck import Finding, Judged, Result, judged
+from fairlead.contracts.zones.decide.healthchecks.healthcheck import CheckFinding, JudgedHealth, Result, judged
 from fairlead.contracts.zones.decide.healthchecks.healthcheck_spec import Then
 from fairlead.contracts.zones.decide.rollout.soak import soaking
 from fairlead.contracts.zones.decide.scaling.scale_target import aside
@@ -33,7 +33,7 @@ class Start(Struct, frozen=True):
     """In words that stay the same while the reason does."""
     numbers: str = ""
     """What differs from look to look."""
-    judged: Judged | None = None
+    judged: JudgedHealth | None = None
     """What Prometheus had to say."""
 
     @property
@@ -62,7 +62,7 @@ def start_of(zone: Zone, group: Group) -> Start | Need:
             return checked(zone, outcome)
 
 
-def checked(zone: Zone, outcome: Judged) -> Start:
+def checked(zone: Zone, outcome: JudgedHealth) -> Start:
     pausing = outcome.that(Then.PAUSE)
     if not pausing:
         return Start(zone, judged=outcome)
@@ -73,7 +73,7 @@ def checked(zone: Zone, outcome: Judged) -> Start:
     return Start(zone, reason, outcome.until, detail, numbers, outcome)
 
 
-def said(finding: Finding) -> str:
+def said(finding: CheckFinding) -> str:
     match finding.result:
         case Result.NO_DATA:
             return f"check '{finding.check}' has no data"

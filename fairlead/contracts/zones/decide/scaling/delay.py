@@ -54,7 +54,7 @@ class Delay(Struct, frozen=True):
     url: SplitResult
 
 
-class Unusable(Struct, frozen=True):
+class UnusableDelay(Struct, frozen=True):
     """D1: annotations that say neither how long nor whom to call."""
 
     problem: str
@@ -71,11 +71,11 @@ class Granted(Struct, frozen=True):
     replicas: int
 
 
-class Refused(Struct, frozen=True):
+class DownscaleRefused(Struct, frozen=True):
     aside: SideNote
 
 
-Ruling: TypeAlias = Granted | Refused
+Ruling: TypeAlias = Granted | DownscaleRefused
 
 NO_CALLS = Calls()
 
@@ -84,7 +84,7 @@ class _Prepared(Struct, frozen=True):
     timestamp: int = 0
 
 
-def delay_of(zone: Zone) -> Delay | Unusable | None:
+def delay_of(zone: Zone) -> Delay | UnusableDelay | None:
     """None is D0: nothing is delayed."""
     annotations = zone.statefulset.metadata.annotations
     text, address = annotations.get(DELAY, ""), annotations.get(DELAY_URL, "")
@@ -93,14 +93,14 @@ def delay_of(zone: Zone) -> Delay | Unusable | None:
     try:
         nanoseconds = prometheus_nanoseconds(text)
     except ValueError as error:
-        return Unusable(f"{DELAY}: {error}")
+        return UnusableDelay(f"{DELAY}: {error}")
     if nanoseconds == 0:
         return None
     url = parsed(address)
     if url is None:
         # Where a password ends is not to be told in what is no URL.
         what = "its value" if "@" in address else shown(address)
-        return Unusable(f"{DELAY_URL}: {what} is not a URL like http://pod:8080/path")
+        return UnusableDelay(f"{DELAY_URL}: {what} is not a URL like http://pod:8080/path")
     return Delay(nanoseconds, text, url)
 
 
@@ -162,24 +162,24 @@ def ruling(zone: Zone, wanted: int, calls: Calls, answers: Answers, now: datetim
     and 2 may not, so it gets 3; that pod 1 is old enough does not help before pod 2 is.
     """
     delay, have = delay_of(zone), zone.statefulset.spec.replicas
-    if isinstance(delay, Unusable):
-        return Refused(aside(zone, Reason.DELAY_INVALID, delay.problem, instead_of=wanted))
+    if isinstance(delay, UnusableDelay):
+        return DownscaleRefused(aside(zone, Reason.DELAY_INVALID, delay.problem, instead_of=wanted))
     if delay is None or wanted > have:
         return Granted(wanted)
     if not zone.statefulset.spec.service_name:
         detail = "without spec.serviceName its pods have no DNS name"
-        return Refused(aside(zone, Reason.PREPARE_FAILED, detail, instead_of=wanted))
+        return DownscaleRefused(aside(zone, Reason.PREPARE_FAILED, detail, instead_of=wanted))
     if problem := unaddressable(zone.statefulset):
-        return Refused(aside(zone, Reason.DELAY_INVALID, problem, instead_of=wanted))
+        return DownscaleRefused(aside(zone, Reason.DELAY_INVALID, problem, instead_of=wanted))
     if have > MOST_PODS:
         detail = f"a delayed downscale calls at most {MOST_PODS} pods"
-        return Refused(aside(zone, Reason.TOO_MANY_PODS, detail, instead_of=wanted))
+        return DownscaleRefused(aside(zone, Reason.TOO_MANY_PODS, detail, instead_of=wanted))
     if refused := unprepared(zone, wanted, calls, answers):
-        return Refused(refused)
+        return DownscaleRefused(refused)
     timestamps = [timestamp_of(answers[ask]) for ask in reversed(calls.prepare)]
     ripe = takewhile(lambda timestamp: elapsed(timestamp, delay.nanoseconds, now), timestamps)
     gone = sum(1 for _ in ripe)
-    return Granted(have - gone) if gone else Refused(not_elapsed(zone, wanted, timestamps[0], delay))
+    return Granted(have - gone) if gone else DownscaleRefused(not_elapsed(zone, wanted, timestamps[0], delay))
 
 
 def unprepared(zone: Zone, wanted: int, calls: Calls, answers: Answers) -> SideNote | None:

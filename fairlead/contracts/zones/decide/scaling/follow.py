@@ -9,7 +9,15 @@ from msgspec import Struct
 from fairlead.contracts.zones.decide.admission.spacing import min_time_of
 from fairlead.contracts.zones.decide.groups import Group, Zone
 from fairlead.contracts.zones.decide.rollout.max_unavailable import shown
-from fairlead.contracts.zones.decide.scaling.scale_target import Failure, Findings, Want, after, aside, failure, forced
+from fairlead.contracts.zones.decide.scaling.scale_target import (
+    Findings,
+    ScalingFailure,
+    Want,
+    after,
+    aside,
+    failure,
+    forced,
+)
 from fairlead.contracts.zones.kinds import LAST_DOWNSCALE, LEADER, MIN_TIME, UPSCALE_ONLY_WHEN_LEADER_READY
 from fairlead.core.decision import SideNote
 from fairlead.core.reason import Reason
@@ -39,14 +47,14 @@ def followed(group: Group, now: datetime) -> Findings:
         match target_of(zone, group, now):
             case Want() as want:
                 return Findings(want, tuple(waits))
-            case Failure(why):
+            case ScalingFailure(why):
                 return Findings(None, (*waits, why), failed=True)
             case SideNote() as wait:
                 waits.append(wait)
     return Findings(None, tuple(waits))
 
 
-def target_of(zone: Zone, group: Group, now: datetime) -> Want | SideNote | Failure | None:
+def target_of(zone: Zone, group: Group, now: datetime) -> Want | SideNote | ScalingFailure | None:
     """What following asks of one zone; None when it has the replicas that it should have."""
     leader = next((other for other in group.zones if other.name == leader_name(zone)), None)
     if leader is None:
@@ -70,7 +78,7 @@ def grown(zone: Zone, leader: Zone) -> Want | SideNote:
     return Want(zone, wanted, f"as its leader {leader.name} has")
 
 
-def shrunk(zone: Zone, leader: Zone, group: Group, now: datetime) -> Want | SideNote | Failure:
+def shrunk(zone: Zone, leader: Zone, group: Group, now: datetime) -> Want | SideNote | ScalingFailure:
     """Rule 24: downwards when the zone's own minimum has passed since any other zone shrank.
 
     With 12h on this zone and the last of the others at 06:00:00, 18:00:00 is too early and a moment later is not. A
@@ -78,7 +86,7 @@ def shrunk(zone: Zone, leader: Zone, group: Group, now: datetime) -> Want | Side
     """
     wanted = leader.statefulset.spec.replicas
     last = last_shrunk(zone, group)
-    if isinstance(last, Failure):
+    if isinstance(last, ScalingFailure):
         return last
     want = Want(zone, wanted, f"as its leader {leader.name} has")
     if last is None:
@@ -100,7 +108,7 @@ def shrunk(zone: Zone, leader: Zone, group: Group, now: datetime) -> Want | Side
     return aside(zone, Reason.DOWNSCALE_SPACING, detail, instead_of=wanted, until=until)
 
 
-def last_shrunk(zone: Zone, group: Group) -> Shrunk | Failure | None:
+def last_shrunk(zone: Zone, group: Group) -> Shrunk | ScalingFailure | None:
     """Among all zones but this one; None when none of them ever shrank. Any time that cannot be read is an error."""
     found = []
     for other in group.zones:

@@ -13,15 +13,15 @@ from fairlead.contracts.zones.decide.rollout.zone_order import zone_order_of
 from fairlead.contracts.zones.decide.scaling.delay import (
     Calls,
     Delay,
+    DownscaleRefused,
     Granted,
-    Refused,
-    Unusable,
+    UnusableDelay,
     calls_of,
     delay_of,
     ruling,
 )
 from fairlead.contracts.zones.decide.scaling.references import Reference, mirrors, questions, reference_of
-from fairlead.contracts.zones.decide.scaling.scale_target import Failure, Findings, Want, forced
+from fairlead.contracts.zones.decide.scaling.scale_target import Findings, ScalingFailure, Want, forced
 from fairlead.contracts.zones.kinds import MIRROR_WRITE_BACK
 from fairlead.core.act import Does, Patch, PatchKind
 from fairlead.core.ask import Need
@@ -39,10 +39,10 @@ def mirrored(group: Group, now: datetime) -> Findings | Need:
     if need := pods_asked(zones, group):
         return need
     asides: list[SideNote] = []
-    told = Told()
+    told = MirroredReplicas()
     for zone in zones:
         reference = reference_of(zone, answers)
-        if isinstance(reference, Failure):
+        if isinstance(reference, ScalingFailure):
             return Findings(None, (*asides, reference.aside), True, told.reports)
         wanted, have = wanted_of(zone, reference), zone.statefulset.spec.replicas
         calls = calls_of(zone, wanted, group.seen.settings)
@@ -53,7 +53,7 @@ def mirrored(group: Group, now: datetime) -> Findings | Need:
                 told.note(zone, reference, replicas)
                 want = Want(zone, replicas, f"as {reference.ref} asks", told.reports)
                 return Findings(want, tuple(asides), False, before)
-            case Refused(why):
+            case DownscaleRefused(why):
                 asides.append(why)
         told.note(zone, reference, have)
     return Findings(None, tuple(asides), False, told.reports)
@@ -79,7 +79,7 @@ def pods_asked(zones: Sequence[Zone], group: Group) -> Need | None:
     calls: list[Calls] = []
     for zone in zones:
         reference = reference_of(zone, answers)
-        if isinstance(reference, Failure):
+        if isinstance(reference, ScalingFailure):
             break
         wanted = wanted_of(zone, reference)
         if wanted != zone.statefulset.spec.replicas or not deletes:
@@ -100,11 +100,11 @@ def changes_in_any_case(zone: Zone, wanted: int) -> bool:
             return wanted != have
         case Delay():
             return wanted > have
-        case Unusable():
+        case UnusableDelay():
             return False
 
 
-class Told:
+class MirroredReplicas:
     """What each reference is to be told, by the last zone that mirrors it.
 
     Zones with different replicas that mirror one object would otherwise take turns at writing for ever (E-18).

@@ -10,7 +10,7 @@ from msgspec import Struct
 
 from fairlead.contracts.zones.decide.groups import Zone
 from fairlead.contracts.zones.decide.rollout.max_unavailable import shown
-from fairlead.contracts.zones.decide.scaling.scale_target import Failure, failure
+from fairlead.contracts.zones.decide.scaling.scale_target import ScalingFailure, failure
 from fairlead.contracts.zones.kinds import MIRROR_API_VERSION, MIRROR_KIND, MIRROR_NAME
 from fairlead.core.ask import Answers, Ask, Bad, Discover, Good, Need, Question, Read
 from fairlead.core.reason import Reason
@@ -122,7 +122,7 @@ def scale_in(ask: Ask, answers: Answers) -> _Scale | None:
     return scale if scale.kind == SCALE_KIND and scale.api_version.startswith(SCALE_GROUP) else None
 
 
-def reference_of(zone: Zone, answers: Answers) -> Reference | Failure:
+def reference_of(zone: Zone, answers: Answers) -> Reference | ScalingFailure:
     """The first version whose scale can be read, once all questions are answered."""
     served = served_of(zone, answers)
     if isinstance(served, str):

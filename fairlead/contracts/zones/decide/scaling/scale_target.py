@@ -32,7 +32,7 @@ class Want(Struct, frozen=True):
     """What reference resources are to be told once it has them."""
 
 
-class Failure(Struct, frozen=True):
+class ScalingFailure(Struct, frozen=True):
     """A scaling error, which ends all scaling of the group in this pass (rules 22, 24, 27)."""
 
     aside: SideNote
@@ -59,8 +59,8 @@ def aside(
     return SideNote(zone.ref, reason, text, until)
 
 
-def failure(zone: Zone, reason: Reason, detail: str) -> Failure:
-    return Failure(aside(zone, reason, detail))
+def failure(zone: Zone, reason: Reason, detail: str) -> ScalingFailure:
+    return ScalingFailure(aside(zone, reason, detail))
 
 
 def forced(zone: Zone) -> int | None:

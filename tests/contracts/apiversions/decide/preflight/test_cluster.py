@@ -7,7 +7,7 @@ from random import Random
 
 import pytest
 
-from fairlead.contracts.apiversions.decide.convert import Refused, convert
+from fairlead.contracts.apiversions.decide.convert import ConversionRefused, convert
 from fairlead.contracts.apiversions.decide.lifecycle import Converters
 from fairlead.contracts.apiversions.decide.preflight.cluster import (
     WebhookCertificate,
@@ -84,7 +84,7 @@ def test_only_a_conversion_that_fails_is_a_webhook_that_cannot_be_reached() -> N
 
 def test_objects_that_a_webhook_cannot_convert_are_named_with_the_limit_and_it_is_not_called_unreachable() -> None:
     noise = Random(1).randbytes(400_000).hex()
-    with pytest.raises(Refused, match="bytes over") as refused:
+    with pytest.raises(ConversionRefused, match="bytes over") as refused:
         convert(widget("v1", spec={"size": 1, "old": {"b": noise}}), "v2", KIND)
     large = f"object 3 (shop/large) from {GROUP}/v2 to {GROUP}/v1: {refused.value}"
     odd = f"object 5 (shop/odd) from {GROUP}/v2 to {GROUP}/v1: the rules fail; and so on"

@@ -13,7 +13,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from msgspec.structs import replace
 
-from fairlead.contracts.leaderworker.decide.disaggregated.planner import RoleCounts, Step, is_complete, next_step
+from fairlead.contracts.leaderworker.decide.disaggregated.planner import RoleCounts, RoleStep, is_complete, next_step
 
 Numbers = tuple[int, ...]
 SMALL = range(5)
@@ -29,7 +29,7 @@ def begun(initial: Numbers, target: Numbers, limits: Sequence[tuple[int, int]]) 
     )
 
 
-def after(roles: Sequence[RoleCounts], step: Step) -> tuple[RoleCounts, ...]:
+def after(roles: Sequence[RoleCounts], step: RoleStep) -> tuple[RoleCounts, ...]:
     return tuple(replace(each, old=old, new=new) for each, old, new in zip(roles, step.old, step.new, strict=True))
 
 

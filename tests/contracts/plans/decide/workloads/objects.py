@@ -8,8 +8,8 @@ from typing import Any
 from msgspec.structs import replace
 
 from fairlead.contracts.plans.decide.batches import Batches, Span, batches_of
-from fairlead.contracts.plans.decide.workloads.answers import Change, Removal
-from fairlead.contracts.plans.decide.workloads.attempt import Attempt, Owner, Source
+from fairlead.contracts.plans.decide.workloads.answers import Removal, WorkloadChange
+from fairlead.contracts.plans.decide.workloads.attempt import Attempt, Claimant, SourceWorkload
 from fairlead.contracts.plans.decide.workloads.kind_table import (
     CLONE_SET,
     DAEMON_SET,
@@ -31,7 +31,7 @@ from fairlead.contracts.plans.kinds import (
 from kubeloop.objects.apps import DEPLOYMENTS, STATEFULSETS
 from kubeloop.objects.meta import Ref, Resource
 
-OWNER = Owner(Ref(ROLLOUT_TRAITS, "ns", "r", "uid-r"), "uid-ns")
+OWNER = Claimant(Ref(ROLLOUT_TRAITS, "ns", "r", "uid-r"), "uid-ns")
 CLAIM: Json = {
     "apiVersion": "standard.oam.dev/v1alpha1",
     "kind": "RolloutTrait",
@@ -170,7 +170,7 @@ def an_attempt(
         target_ref=reference,
         target=target,
         sources=tuple(
-            Source(deployment("d1", 0).reference if each is None else each.reference, each) for each in sources
+            SourceWorkload(deployment("d1", 0).reference if each is None else each.reference, each) for each in sources
         ),
         batches=batches,
         **fields,
@@ -194,9 +194,9 @@ def merged(tree: Any, patch: Any) -> Any:
     return found
 
 
-def applied(workload: Workload, change: Change | Removal) -> Workload:
+def applied(workload: Workload, change: WorkloadChange | Removal) -> Workload:
     """The workload after the change, a generation later where its spec changed."""
-    assert isinstance(change, Change)
+    assert isinstance(change, WorkloadChange)
     assert change.ref == workload.ref
     assert change.resource_version == workload.metadata["resourceVersion"]
     tree = merged(workload.tree, change.body)

@@ -15,7 +15,7 @@ from msgspec.structs import replace
 
 from fairlead.contracts.plans.decide.batches import Batches, Span, batches_of
 from fairlead.contracts.plans.decide.workloads import pair
-from fairlead.contracts.plans.decide.workloads.answers import Change, Done, Fail, Retry, Step, Writes
+from fairlead.contracts.plans.decide.workloads.answers import Done, Fail, Retry, Step, WorkloadChange, Writes
 from fairlead.contracts.plans.decide.workloads.attempt import Attempt
 from fairlead.contracts.plans.decide.workloads.live import Workload
 from fairlead.contracts.plans.kinds import Carried, RolloutPlan, RolloutStatus
@@ -102,7 +102,7 @@ def passes(case: Case, world: World) -> Iterator[World]:
         case Writes(changes, completes):
             found = world
             for change in changes:
-                assert isinstance(change, Change)
+                assert isinstance(change, WorkloadChange)
                 before, found = found, _written(found, change)
                 _judge(case, before, found)
                 yield found
@@ -152,7 +152,7 @@ def _next(case: Case, world: World) -> World:
     return replace(world, phase=ENDED)
 
 
-def _written(world: World, change: Change) -> World:
+def _written(world: World, change: WorkloadChange) -> World:
     size = change.body["spec"]["replicas"]
     for place, each in enumerate((world.target, *world.sources)):
         if each.name == change.ref.name:

@@ -8,7 +8,7 @@ import msgspec
 import pytest
 from msgspec.structs import replace
 
-from fairlead.contracts.plans.decide.workloads.answers import Change, Fail
+from fairlead.contracts.plans.decide.workloads.answers import Fail, WorkloadChange
 from fairlead.contracts.plans.decide.workloads.claims import claim, controlled, is_claimed, original_of, release
 from fairlead.contracts.plans.decide.workloads.live import Workload
 from fairlead.contracts.plans.kinds import ORIGINAL, Json
@@ -30,7 +30,7 @@ def _with(workload: Workload, owners: list[Json], **annotations: Any) -> Workloa
     return replace(workload, tree=merged(workload.tree, {"metadata": metadata}))
 
 
-def _change(found: Change | None) -> Change:
+def _change(found: WorkloadChange | None) -> WorkloadChange:
     assert found is not None
     return found
 

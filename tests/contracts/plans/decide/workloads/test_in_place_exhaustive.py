@@ -11,7 +11,7 @@ from msgspec.structs import replace
 
 from fairlead.contracts.plans.decide.batches import Batches, Span, batches_of
 from fairlead.contracts.plans.decide.workloads import in_place
-from fairlead.contracts.plans.decide.workloads.answers import Change, Done, Fail, Step, Writes
+from fairlead.contracts.plans.decide.workloads.answers import Done, Fail, Step, WorkloadChange, Writes
 from fairlead.contracts.plans.kinds import RolloutBatch, RolloutPlan, RolloutStatus
 from tests.contracts.plans.decide.workloads.objects import an_attempt, clone_set
 
@@ -76,7 +76,7 @@ def _passes(case: Case, world: World) -> Iterator[World]:
     match step:
         case Done():
             yield _next(case, world)
-        case Writes((Change() as change,), completes):
+        case Writes((WorkloadChange() as change,), completes):
             found = replace(world, partition=change.body["spec"]["updateStrategy"]["partition"])
             assert found.partition < world.partition, "I-2"
             asked = case.total - found.partition

@@ -11,7 +11,7 @@ from msgspec.structs import replace
 from fairlead.contracts.plans.decide.batches import Span
 from fairlead.contracts.plans.decide.why import Why
 from fairlead.contracts.plans.decide.workloads import pair
-from fairlead.contracts.plans.decide.workloads.answers import Change, Done, Fail, Retry, Stamp, Verified, Writes
+from fairlead.contracts.plans.decide.workloads.answers import Done, Fail, Retry, Stamp, Verified, WorkloadChange, Writes
 from fairlead.contracts.plans.decide.workloads.attempt import Attempt
 from fairlead.contracts.plans.decide.workloads.live import Workload
 from fairlead.contracts.plans.kinds import Carried, RolloutBatch, RolloutPlan, RolloutStatus
@@ -165,7 +165,7 @@ def test_the_target_starts_from_what_all_pods_need(there: int, source: int, size
     assert step.completes
     assert step.start_target_size == start
     first, second = step.changes
-    assert isinstance(first, Change)
+    assert isinstance(first, WorkloadChange)
     assert first.ref.name == "d1"
     assert applied(old, first).size == source
     assert not applied(old, first).is_paused
@@ -321,7 +321,7 @@ def test_r_22_pods_go_one_at_a_time() -> None:
     last = pair.roll(_spaced(3, 3, last_instance_time=NOON, upgraded_replicas=2), later)
 
     assert isinstance(raised, Writes)
-    assert isinstance(raised.changes[0], Change)
+    assert isinstance(raised.changes[0], WorkloadChange)
     assert raised.changes[0].body == {"spec": {"replicas": 2}}
     assert isinstance(lowered, Writes)
     assert not lowered.completes
@@ -349,5 +349,5 @@ def test_r_22_holds_for_sources_that_shrink_first() -> None:
 
     assert pair.roll(attempt, NOON) == Stamp(1)
     assert isinstance(first, Writes)
-    assert isinstance(first.changes[0], Change)
+    assert isinstance(first.changes[0], WorkloadChange)
     assert (first.changes[0].ref.name, first.changes[0].body) == ("d1", {"spec": {"replicas": 3}})

@@ -11,7 +11,7 @@ from msgspec.structs import replace
 from fairlead.contracts.plans.decide.batches import Span
 from fairlead.contracts.plans.decide.why import Why
 from fairlead.contracts.plans.decide.workloads import pair, scale
-from fairlead.contracts.plans.decide.workloads.answers import Change, Done, Fail, Retry, Stamp, Verified, Writes
+from fairlead.contracts.plans.decide.workloads.answers import Done, Fail, Retry, Stamp, Verified, WorkloadChange, Writes
 from fairlead.contracts.plans.decide.workloads.attempt import Attempt
 from fairlead.contracts.plans.decide.workloads.kind_table import (
     CLONE_SET,
@@ -100,7 +100,7 @@ def test_sizes_go_from_goal_to_goal(span: Span, seen: list[int]) -> None:
         assert isinstance(step, Writes)
         assert step.completes
         change = step.changes[0]
-        assert isinstance(change, Change)
+        assert isinstance(change, WorkloadChange)
         size = change.body["spec"]["replicas"]
         found.append(size)
         assert scale.roll(_mid(size, batch, span), NOON) == Done()
@@ -140,7 +140,7 @@ def test_r_22_pods_come_and_go_one_at_a_time(span: Span, step: int) -> None:
 
     assert scale.roll(_mid(start, 0, span, plan, upgraded_replicas=start), NOON) == Stamp(start)
     assert isinstance(first, Writes)
-    assert isinstance(first.changes[0], Change)
+    assert isinstance(first.changes[0], WorkloadChange)
     assert first.changes[0].body == {"spec": {"replicas": start + step}}
     second = _mid(start + step, 0, span, plan, upgraded_replicas=start, last_instance_time=NOON)
     assert isinstance(scale.roll(second, NOON), Retry)
