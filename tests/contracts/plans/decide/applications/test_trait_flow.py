@@ -217,6 +217,20 @@ def test_a_rollout_that_failed_half_way_is_kept_for_whoever_took_its_trait_off_t
     assert synced(world)[0] == "True"
 
 
+def test_a_rollout_that_was_edited_after_its_end_goes_with_its_trait() -> None:
+    world = rolled()
+    kept = {**ROLLOUT, "properties": {**PLAN, "revertOnDelete": True}}
+    world.apply(APPLICATIONS, "shop", an_application(component("web:1", kept)))
+    world.play()
+    assert world.controller(DEPLOYMENTS, "web-v1") == "shop-v2", "nobody is at work on it"
+
+    world.apply(APPLICATIONS, "shop", an_application(component("web:1")))
+    world.play()
+
+    assert world.names(ROLLOUT_TRAITS) == []
+    assert synced(world)[0] == "True"
+
+
 def test_a_rollout_that_never_began_goes_with_its_trait() -> None:
     world = rolled()
     broken = {**ROLLOUT, "properties": {**PLAN, "rolloutBatches": [{"replicas": 9}, {}]}}
