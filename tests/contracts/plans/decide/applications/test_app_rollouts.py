@@ -485,6 +485,61 @@ def test_an_application_goes_on_with_the_workload_that_a_deleted_rollout_brought
     assert world.controller(DEPLOYMENTS, "web-v1").startswith("shop-v")
 
 
+def recorded_first() -> World:
+    """The Application has recorded `web-v1`, of a rollout that is gone, and `s` is about to take its pods on."""
+    world = running()
+    world.apply(APPLICATIONS, "shop", an_application(component("web:1")), annotations={})
+    world.play()
+    world.delete(APP_ROLLOUTS, "r")
+    world.play()
+    spec = {"targetAppRevisionName": "shop-v2", "sourceAppRevisionName": "shop-v1", "rolloutPlan": PLAN}
+    world.apply(APP_ROLLOUTS, "s", spec)
+    return world
+
+
+@pytest.mark.parametrize("end", ["rollingInBatches", "rolloutSucceed"])
+def test_an_application_follows_pods_whose_rollout_was_deleted_before_it_looked(end: str) -> None:
+    """Else it would change a workload without pods from then on, and never the one that has them."""
+    world = recorded_first()
+    for _ in range(100):
+        world.run(APP_ROLLOUTS, "s")
+        world.run(COMPONENTS, "web")
+        world.settle()
+        if world.status(APP_ROLLOUTS, "s").get("rollingState") == end and world.size("web-v1") == 0:
+            break
+    world.delete(APP_ROLLOUTS, "s")
+    world.play()
+    assert sizes(world) == {"web-v1": 0, "web-v2": 3}
+    world.apply(APPLICATIONS, "shop", an_application(component("web:3")), annotations={})
+    world.play()
+
+    assert sizes(world) == {"web-v1": 0, "web-v2": 3}
+    (container,) = world.get(DEPLOYMENTS, "web-v2")["spec"]["template"]["spec"]["containers"]
+    assert container["image"] == "web:3"
+
+
+def test_an_application_waits_for_a_rollout_that_goes_back() -> None:
+    """For a while the workload that it has recorded has no pods."""
+    world = recorded_first()
+    world.change(APP_ROLLOUTS, "s", rolloutPlan={"revertOnDelete": True, "rolloutStrategy": "DecreaseFirst"})
+    for _ in range(100):
+        world.round()
+        world.settle()
+        if world.has(DEPLOYMENTS, "web-v2") and world.size("web-v1") == 0:
+            break
+    names: set[str] = set()
+
+    def look(each: World) -> None:
+        (told,) = each.status(CONFIGURATIONS, "shop-v2")["workloads"]
+        names.add(told["workloadRef"]["name"])
+
+    world.watchers.append(look)
+    world.delete(APP_ROLLOUTS, "s")
+    world.play()
+
+    assert (sizes(world), names) == ({"web-v1": 3, "web-v2": 0}, {"web-v1"})
+
+
 def test_a_rollout_whose_workload_somebody_scaled_to_nothing_keeps_it() -> None:
     world = running()
     world.apply(APPLICATIONS, "shop", an_application(component("web:1")), annotations={})
