@@ -8,6 +8,7 @@ import pytest
 
 from fairlead.contracts.plans.kinds import (
     APPLICATIONS,
+    AUTOSCALERS,
     CLONE_SETS,
     COMPONENTS,
     CONFIGURATIONS,
@@ -215,6 +216,85 @@ def test_a_rollout_that_failed_half_way_is_kept_for_whoever_took_its_trait_off_t
     assert world.names(ROLLOUT_TRAITS) == []
     assert sizes(world) == {"web-v1": 2, "web-v2": 1}
     assert synced(world)[0] == "True"
+
+
+def test_an_autoscaler_in_place_of_the_rollout_waits_for_its_end() -> None:
+    """It would change sizes under the rollout, which fails then and leaves pods of both revisions."""
+    world = half_way()
+    scaled = {"name": "hpa", "properties": {"min": 2, "max": 9}}
+    world.apply(APPLICATIONS, "shop", an_application(component("web:2", scaled)))
+    world.play()
+    assert world.names(AUTOSCALERS) == []
+    assert synced(world)[0] == "False"
+
+    world.change(ROLLOUT_TRAITS, "web", rolloutPlan={"lastBatchToRollout": 1})
+    world.play()
+
+    assert (world.names(ROLLOUT_TRAITS), sizes(world)) == ([], {"web-v1": 0, "web-v2": 3})
+    assert world.get(AUTOSCALERS, "web")["spec"]["scaleTargetRef"]["name"] == "web-v2"
+    assert synced(world)[0] == "True"
+
+
+def hand_written(world: World, image: str, *names: str, plan: Json = PLAN) -> None:
+    """A configuration of the component `web` with RolloutTraits of these names."""
+    world.apply(COMPONENTS, "web", _workload(image))
+    kind = {"apiVersion": "standard.oam.dev/v1alpha1", "kind": "RolloutTrait"}
+    traits = [{"trait": {**kind, "metadata": {"name": each}, "spec": {"rolloutPlan": plan}}} for each in names]
+    world.apply(CONFIGURATIONS, "mine", {"components": [{"componentName": "web", "traits": traits}]})
+    world.play()
+
+
+def told(world: World, *names: str) -> list[str]:
+    return [world.status(ROLLOUT_TRAITS, each)["rollingState"] for each in names]
+
+
+def test_a_rollout_under_another_name_waits_for_the_one_at_work() -> None:
+    world = World()
+    hand_written(world, "a", "one")
+    hand_written(world, "b", "one", plan=_gated())
+    assert sizes(world) == {"web-v1": 2, "web-v2": 1}
+
+    hand_written(world, "c", "other")
+    assert world.names(ROLLOUT_TRAITS) == ["one"], "the other would find the workloads held, and fail"
+    world.change(ROLLOUT_TRAITS, "one", rolloutPlan={"lastBatchToRollout": 1})
+    world.play()
+
+    assert (world.names(ROLLOUT_TRAITS), told(world, "other")) == (["other"], ["rolloutSucceed"])
+    assert sizes(world) == {"web-v1": 0, "web-v2": 0, "web-v3": 3}
+
+
+def test_each_of_several_rollouts_that_are_taken_off_is_kept() -> None:
+    world = World()
+    hand_written(world, "a", "one")
+    hand_written(world, "b", "one", plan=_gated())
+    world.apply(ROLLOUT_TRAITS, "one", annotations={"fairlead.dev/rollout-action": "abort@2026-03-01T12:00:00Z"})
+    world.play()
+    hand_written(world, "c", "other", plan=_gated())
+    assert told(world, "one", "other") == ["rolloutFailed", "rollingInBatches"]
+
+    hand_written(world, "c")
+    assert told(world, "one", "other") == ["rolloutFailed", "rollingInBatches"]
+    world.change(ROLLOUT_TRAITS, "other", rolloutPlan={"lastBatchToRollout": 1})
+    world.play()
+
+    assert (world.names(ROLLOUT_TRAITS), sizes(world)) == (["one"], {"web-v1": 0, "web-v2": 0, "web-v3": 3})
+
+
+def test_a_trait_that_is_put_on_again_takes_what_its_deleted_rollout_left() -> None:
+    """The configuration remembers the earlier workload, whose pods would stay beside the new ones."""
+    world = World()
+    hand_written(world, "a", "web")
+    hand_written(world, "b", "web", plan=_gated())
+    hand_written(world, "b")
+    world.apply(ROLLOUT_TRAITS, "web", annotations={"fairlead.dev/rollout-action": "abort@2026-03-01T12:00:00Z"})
+    world.play()
+    world.delete(ROLLOUT_TRAITS, "web")
+    world.play()
+    assert (world.names(ROLLOUT_TRAITS), sizes(world)) == ([], {"web-v1": 2, "web-v2": 1})
+
+    hand_written(world, "b", "web")
+
+    assert (state(world), sizes(world)) == ("rolloutSucceed", {"web-v1": 0, "web-v2": 3})
 
 
 def test_a_rollout_that_was_edited_after_its_end_goes_with_its_trait() -> None:
