@@ -28,6 +28,7 @@ from fairlead.contracts.plans.decide.applications.naming import claimant
 from fairlead.contracts.plans.decide.applications.planned import PlannedSeen
 from fairlead.contracts.plans.decide.applications.revision_rollouts import revision_reference
 from fairlead.contracts.plans.decide.applications.revisions import ComponentRevision, workload_reference
+from fairlead.contracts.plans.decide.applications.rival_rollouts import rival
 from fairlead.contracts.plans.decide.applications.trees import Tree, at, mapping, texts
 from fairlead.contracts.plans.decide.applications.writes import created, patched
 from fairlead.contracts.plans.decide.facts import workloads_of
@@ -141,22 +142,33 @@ def unfit(revision: ComponentRevision, gives: str) -> str:
     return ""
 
 
-def target_of(making: Making) -> Flow[Target | Refused]:
-    """Refused where pods of another component would go, and where a configuration runs the component besides: pods of
-    neither side would stay."""
+def target_of(making: Making) -> Flow[Target | Pending | Refused]:
+    """Refused where pods of another component would go, and where a configuration or another rollout runs the component
+    besides: pods of neither side would stay."""
     wanted = making.instances(making.revision.name)
     sources = making.instances(making.source) if making.source and making.is_paired else ()
-    found = yield from read_all((*wanted, *sources))
-    live = making.instance(making.revision.name, found[: len(wanted)])
-    source = making.instance(making.source, found[len(wanted) :]) if sources else None
+    there = yield from read_all((*wanted, *sources))
+    live = making.instance(making.revision.name, there[: len(wanted)])
+    source = making.instance(making.source, there[len(wanted) :]) if sources else None
     is_other = source is not None and (live is None or source.name != live.name)
     target = Target(making, live, (source,) if source is not None and is_other and _counts(making, source) else ())
-    others = yield from _others(target)
-    has_pods = any(at(each.tree, "spec.replicas") != 0 for each in target.sources)
+    found = yield from _others(target)
+    others = tuple(each for each in found if _has_pods(each))
+    has_pods = any(map(_has_pods, target.sources))
     if making.follows and not has_pods and len(others) == 1:
         target, others = Target(making, live, others), ()
     problem = (yield from _mixed(target)) or (yield from _configured(target)) or _beside(making, others)
-    return Refused(problem) if problem else target
+    if problem:
+        return Refused(problem)
+    empty = [each for each in found if not _has_pods(each)]
+    other = yield from rival(making.seen.namespace, making.seen.uid, empty)
+    if other is not None:
+        return Pending(other.text) if other.is_awaited else Refused(other.text)
+    return target
+
+
+def _has_pods(live: Tree) -> bool:
+    return at(live.tree, "spec.replicas") != 0
 
 
 def _mixed(target: Target) -> Flow[str]:
@@ -199,7 +211,7 @@ def _configured(target: Target) -> Flow[str]:
     ]
     trees = yield from read_all(Ref(making.resource, making.seen.namespace, ref.name) for _, ref in running)
     for (configuration, _), tree in zip(running, trees, strict=True):
-        if tree is not None and not tree.is_leaving and at(tree.tree, "spec.replicas") != 0:
+        if tree is not None and not tree.is_leaving and _has_pods(tree):
             revision = tree.labels.get(COMPONENT_REVISION) or "another revision"
             return (
                 f"the {configuration.shown} runs the component {making.component} as the {tree.shown} of {revision}, "
@@ -209,7 +221,7 @@ def _configured(target: Target) -> Flow[str]:
 
 
 def _others(target: Target) -> Flow[tuple[Tree, ...]]:
-    """C-6: other workloads with pods of the component and of its application, whoever made them."""
+    """C-6: other workloads of the component and of its application, whoever made them."""
     making = target.making
     if not making.is_paired:
         return ()
@@ -221,7 +233,7 @@ def _others(target: Target) -> Flow[tuple[Tree, ...]]:
         each
         for each in found
         if each.labels.get(APPLICATION, "") == making.application and not each.is_leaving
-        if at(each.tree, "spec.replicas") != 0 and not any(each.reference.names_same(other) for other in known)
+        if not any(each.reference.names_same(other) for other in known)
     )
 
 

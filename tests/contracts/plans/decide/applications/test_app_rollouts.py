@@ -20,6 +20,7 @@ from fairlead.contracts.plans.kinds import (
 )
 from fairlead.contracts.plans.settings import PlanSettings
 from kubeloop.objects.apps import CONTROLLER_REVISIONS, DEPLOYMENTS
+from kubeloop.objects.meta import Resource
 from tests.contracts.plans.decide.applications.test_revision_rollouts import sizes
 from tests.contracts.plans.decide.applications.test_revision_rollouts import until as comes_to
 from tests.contracts.plans.decide.applications.world import World, an_application, component, lived, outside
@@ -207,6 +208,68 @@ def test_a_second_rollout_without_a_source_makes_nothing_beside_the_pods_of_the_
     assert world.status(APP_ROLLOUTS, "s")["rollingState"] == "rolloutFailed"
     assert "the Deployment web-v1 of web-v1 has pods" in world.condition(APP_ROLLOUTS, "s", "TargetAppLocating")[1]
     assert sizes(world) == {"web-v1": 3}
+
+
+def first_of(world: World, name: str, target: str, **plan: Any) -> None:
+    world.apply(APP_ROLLOUTS, name, {"targetAppRevisionName": target, "rolloutPlan": {"targetSize": 3, **plan}})
+
+
+def ended(world: World, name: str) -> tuple[str, str]:
+    status = world.status(APP_ROLLOUTS, name)
+    found = (each.get("message", "") for each in status["conditions"] if each["type"] == "TargetAppLocating")
+    return status["rollingState"], next(found)
+
+
+BESIDE = "whose pods would stay beside those of this rollout: let it end, or delete it first"
+
+
+def test_a_rollout_that_is_about_to_give_pods_gets_none_of_another_revision_beside_them() -> None:
+    """`r` has claimed its workload, and is paused before its first pod."""
+    world = kept("web:1", "web:2")
+    first_of(world, "r", "shop-v1", paused=True)
+    world.play()
+    assert sizes(world) == {"web-v1": 0}
+    first_of(world, "s", "shop-v2")
+    world.play()
+
+    said = f"the AppRollout r is at work on the Deployment web-v1 of the same component, {BESIDE}"
+    assert ended(world, "s") == ("rolloutFailed", said)
+    assert sizes(world) == {"web-v1": 0}, "none is made"
+
+    world.change(APP_ROLLOUTS, "r", rolloutPlan={"paused": False})
+    world.play()
+
+    assert (state(world), sizes(world)) == ("rolloutSucceed", {"web-v1": 3})
+
+
+@pytest.mark.parametrize("first", ["r", "s"])
+def test_of_two_rollouts_that_begin_together_one_gives_way(first: str) -> None:
+    """Neither saw the other before both had located their targets: the older one, `r`, waits for what `s` does."""
+    world = kept("web:1", "web:2")
+    first_of(world, "r", "shop-v1")
+    world.apply(APP_ROLLOUTS, "r", creationTimestamp="2026-03-01T11:00:00Z")
+    found = unseen(world)
+    first_of(world, "s", "shop-v2")
+    world.apply(APP_ROLLOUTS, "s", creationTimestamp="2026-03-01T11:00:01Z")
+    unseen(world)
+    world.objects |= found
+
+    world.run(APP_ROLLOUTS, first)
+    world.play()
+
+    assert [ended(world, each)[0] for each in ("r", "s")] == ["rolloutSucceed", "rolloutFailed"]
+    assert sizes(world) == {"web-v1": 3, "web-v2": 0}
+
+
+def unseen(world: World) -> dict[tuple[Resource, str], Json]:
+    """The one AppRollout has located its target, and is taken out of the world for a while."""
+    (name,) = world.names(APP_ROLLOUTS)
+    while world.status(APP_ROLLOUTS, name).get("lastTargetRef", {}).get("kind") != "Deployment":
+        world.run(APP_ROLLOUTS, name)
+        for each in world.names(COMPONENTS):
+            world.run(COMPONENTS, each)
+    key = (APP_ROLLOUTS, name)
+    return {key: world.objects.pop(key)} if name == "r" else {}
 
 
 def test_without_a_source_pods_are_taken_from_where_they_are() -> None:
