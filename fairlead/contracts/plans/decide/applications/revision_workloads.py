@@ -55,6 +55,8 @@ class Found(Struct, frozen=True):
 
     target: WorkloadReference
     sources: tuple[WorkloadReference, ...]
+    source: str | None = None
+    """The revision that pods were found at, where nobody named one; empty where that is not known."""
 
 
 Located: TypeAlias = Pending | Refused | Writing | Found
@@ -105,6 +107,8 @@ class Target(Struct, frozen=True):
     making: Making
     live: Tree | None
     sources: tuple[Tree, ...]
+    has_found: bool = False
+    """Whether the source is one that nobody named, but that has the pods."""
 
     @property
     def reference(self) -> WorkloadReference:
@@ -155,8 +159,8 @@ def target_of(making: Making) -> Flow[Target | Pending | Refused]:
     found = yield from _others(target)
     others = tuple(each for each in found if _has_pods(each))
     has_pods = any(map(_has_pods, target.sources))
-    if making.follows and not has_pods and len(others) == 1:
-        target, others = Target(making, live, others), ()
+    if not has_pods and len(others) == 1 and (making.follows or _is_taken(making, others[0])):
+        target, others = Target(making, live, others, has_found=True), ()
     problem = (yield from _mixed(target)) or (yield from _configured(target)) or _beside(making, others)
     if problem:
         return Refused(problem)
@@ -165,6 +169,12 @@ def target_of(making: Making) -> Flow[Target | Pending | Refused]:
     if other is not None:
         return Pending(other.text) if other.is_awaited else Refused(other.text)
     return target
+
+
+def _is_taken(making: Making, other: Tree) -> bool:
+    """Whether this attempt has found its pods there before, where no revision tells the name of that."""
+    taken = making.seen.trait.rollout.read_status.last_source_ref
+    return not making.source and any(other.reference.names_same(each) for each in taken)
 
 
 def _has_pods(live: Tree) -> bool:
@@ -261,7 +271,8 @@ def made(target: Target) -> Located:
     if emitted:
         return Writing(emitted)
     if making.is_paired:
-        return Found(target.reference, tuple(each.reference for each in target.sources))
+        source = target.sources[0].labels.get(COMPONENT_REVISION, "") if target.has_found else None
+        return Found(target.reference, tuple(each.reference for each in target.sources), source)
     return Found(target.reference, (revision_reference(making.source),) if making.source else ())
 
 

@@ -283,6 +283,18 @@ def test_without_a_source_pods_are_taken_from_where_they_are() -> None:
     world.play()
 
     assert (state(world), sizes(world)) == ("rolloutSucceed", {"web-v1": 0, "web-v2": 0, "web-v3": 3})
+    assert world.status(APP_ROLLOUTS, "r")["LastSourceAppRevision"] == "shop-v2", "which `fairlead undo` goes back to"
+
+
+def test_where_no_revision_tells_where_the_pods_were_none_is_said() -> None:
+    world = taken_on()
+    revised(world, component("web:3"))
+    del world.objects[APPLICATION_REVISIONS, "shop-v2"]
+    rolled(world, "shop-v3")
+    world.play()
+
+    assert (state(world), sizes(world)) == ("rolloutSucceed", {"web-v1": 0, "web-v2": 0, "web-v3": 3})
+    assert "LastSourceAppRevision" not in world.status(APP_ROLLOUTS, "r")
 
 
 def test_a_target_that_was_only_looked_for_is_no_place_where_pods_come_from() -> None:
