@@ -23,25 +23,25 @@ from kubeloop.objects.meta import Ref
 
 def kept(parts: Sequence[Part], scene: Scene) -> Flow[tuple[Part, ...]]:
     """Each with the workload that it goes on with; what a rollout has is left to it."""
-    doubtful = yield from _doubtful(parts, scene)
+    unrolled = [each for each in parts if not each.is_rolled]
+    trees = yield from read_all(Ref(each.resource, scene.namespace, each.reference.name) for each in unrolled)
+    live = {each.component: tree for each, tree in zip(unrolled, trees, strict=True)}
+    doubtful = [each for each in unrolled if _is_doubtful(each, live[each.component], scene.rollouts)]
     listed = yield from list_many(
         Listing(each.resource, scene.namespace, f"{COMPONENT}={each.component}") for each in doubtful
     )
     found = {each.component: _with_pods(trees, scene) for each, trees in zip(doubtful, listed, strict=True)}
-    return tuple(_kept(each, scene.rollouts, found.get(each.component, ())) for each in parts)
+    return tuple(_kept(each, scene, live.get(each.component), found.get(each.component, ())) for each in parts)
 
 
-def _doubtful(parts: Iterable[Part], scene: Scene) -> Flow[list[Part]]:
-    """Those whose pods may be elsewhere: others than those of the last rollout, or those of one that is gone."""
-    paired = [each for each in parts if not each.is_rolled and is_paired(each.reference)]
-    bringing = [scene.rollouts.bringing(each.component, each.reference) for each in paired]
-    found = yield from read_all(Ref(each.resource, scene.namespace, each.reference.name) for each in paired)
-    doubtful = []
-    for part, rollout, live in zip(paired, bringing, found, strict=True):
-        is_believed = part.is_recorded and live is not None and not _is_left_empty(live)
-        if not is_believed if rollout is None else has_succeeded(rollout):
-            doubtful.append(part)
-    return doubtful
+def _is_doubtful(part: Part, live: Tree | None, rollouts: Rollouts) -> bool:
+    """Whether the pods may be elsewhere: others than those of the last rollout, or those of one that is gone."""
+    if not is_paired(part.reference):
+        return False
+    rollout = rollouts.bringing(part.component, part.reference)
+    if rollout is not None:
+        return has_succeeded(rollout)
+    return not part.is_recorded or live is None or _is_left_empty(live)
 
 
 def _is_left_empty(live: Tree) -> bool:
@@ -49,25 +49,35 @@ def _is_left_empty(live: Tree) -> bool:
     return at(live.tree, "spec.replicas") == 0 and claimant(live.owners) is None
 
 
-def _with_pods(trees: Iterable[Tree], scene: Scene) -> tuple[str, ...]:
-    """Names of workloads of the application, or of none, that have pods, the newest first."""
+def _with_pods(trees: Iterable[Tree], scene: Scene) -> tuple[Tree, ...]:
+    """Workloads of the application, or of none, that have pods, the newest first."""
     application = scene.emitter.application
     ours = [each for each in trees if not each.is_leaving and each.labels.get(APPLICATION, application) == application]
     ours.sort(key=lambda each: (str(each.metadata.get("creationTimestamp", "")), each.name), reverse=True)
-    return tuple(each.name for each in ours if at(each.tree, "spec.replicas") != 0)
+    return tuple(each for each in ours if at(each.tree, "spec.replicas") != 0)
 
 
-def _kept(part: Part, rollouts: Rollouts, with_pods: tuple[str, ...]) -> Part:
+def _kept(part: Part, scene: Scene, live: Tree | None, with_pods: tuple[Tree, ...]) -> Part:
     if part.is_rolled and not part.has_rollout:
         return part  # what another rollout brings is its own (T-4)
-    rollout = _believed(rollouts, with_pods).bringing(part.component, part.reference)
+    names = [each.name for each in with_pods]
+    rollout = _believed(scene.rollouts, names).bringing(part.component, part.reference)
     if rollout is not None:
         return _left(part, rollout)
-    name = part.reference.name if not with_pods or part.reference.name in with_pods else with_pods[0]
-    return replace(part, is_left=part.has_rollout, reference=replace(part.reference, name=name))
+    if names and part.reference.name not in names:
+        live = with_pods[0]
+        part = replace(part, reference=replace(part.reference, name=live.name))
+    return replace(part, is_left=part.has_rollout or _is_anothers(part, live, scene))
 
 
-def _believed(rollouts: Rollouts, with_pods: tuple[str, ...]) -> Rollouts:
+def _is_anothers(part: Part, live: Tree | None, scene: Scene) -> bool:
+    """Whether a rollout that goes on to another target has brought it: no configuration controls it then."""
+    if live is None or live.controller is not None:
+        return False
+    return scene.rollouts.moving_on(part.component, scene.emitter.application) is not None
+
+
+def _believed(rollouts: Rollouts, with_pods: Sequence[str]) -> Rollouts:
     """Without those that succeeded and whose pods are in another of these workloads."""
     if not with_pods:
         return rollouts

@@ -615,6 +615,33 @@ def test_an_application_waits_for_a_rollout_that_goes_back() -> None:
     assert (sizes(world), names) == ({"web-v1": 3, "web-v2": 0}, {"web-v1"})
 
 
+@pytest.mark.parametrize("kind", ["webservice", "clonesetservice"])
+@pytest.mark.parametrize("source", ["shop-v1", "shop-v2"], ids=["rolled", "refused"])
+def test_what_a_rollout_has_brought_is_not_changed_while_it_goes_on_to_another_target(source: str, kind: str) -> None:
+    """The Application describes `web:3`, and would give it to all pods at once."""
+    world = running(kind=kind)
+    world.apply(APPLICATIONS, "shop", an_application(component("web:3", kind=kind)), annotations={})
+    world.play()
+    seen: set[str] = set()
+
+    def look(each: World) -> None:
+        for (resource, _), tree in each.objects.items():
+            if resource in (DEPLOYMENTS, CLONE_SETS):
+                seen.add(tree["spec"]["template"]["spec"]["containers"][0]["image"])
+
+    world.watchers.append(look)
+    rolled(world, "shop-v2", source)
+    world.play()
+
+    if source == "shop-v2":
+        assert (state(world), seen) == ("rolloutFailed", {"web:1"})
+    else:
+        assert (state(world), seen) == ("rolloutSucceed", {"web:1", "web:2"})
+    world.delete(APP_ROLLOUTS, "r")
+    world.play()
+    assert "web:3" in seen, "then it is the Application's"
+
+
 def test_a_rollout_whose_workload_somebody_scaled_to_nothing_keeps_it() -> None:
     world = running()
     world.apply(APPLICATIONS, "shop", an_application(component("web:1")), annotations={})

@@ -109,6 +109,26 @@ def test_pods_of_a_rollout_that_was_deleted_before_anybody_looked_get_no_others_
     assert recorded(world, "shop-v1")[0][0] == "web-v2"
 
 
+def test_what_a_rollout_has_brought_is_not_changed_while_it_looks_for_its_next_target() -> None:
+    """`web-v9` is not there, and the configuration describes `web:2`."""
+    world = World()
+    revised(world, "web:1")
+    world.play()
+    world.apply(ROLLOUTS, "r", {"targetRevisionName": "web-v1", "rolloutPlan": {"targetSize": 3}})
+    world.play()
+    revised(world, "web:2")
+    configured(world)
+    world.play()
+    assert sizes(world) == {"web-v1": 3}
+    world.change(ROLLOUTS, "r", targetRevisionName="web-v9")
+    for _ in range(6):
+        world.round()
+
+    assert ended(world, "r") == "locatingTargetApp"
+    (container,) = world.get(DEPLOYMENTS, "web-v1")["spec"]["template"]["spec"]["containers"]
+    assert (sizes(world), container["image"]) == ({"web-v1": 3}, "web:1")
+
+
 def test_what_is_updated_in_place_stays_one_workload() -> None:
     world = World()
     revised(world, "web:1", "CloneSet", CLONE_SETS.api_version)
