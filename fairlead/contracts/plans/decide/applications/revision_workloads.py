@@ -90,11 +90,17 @@ class Making(Struct, frozen=True):
         names = (revision, self.component) if self.is_paired else (self.component,)
         return tuple(Ref(self.resource, self.seen.namespace, each) for each in dict.fromkeys(names))
 
-    def instance(self, revision: str, found: Iterable[Tree | None]) -> Tree | None:
-        """Which of these it is."""
+    def instance(self, revision: str, found: Iterable[Tree | None], others: Iterable[Tree]) -> Tree | None:
+        """Which of these it is; a configuration may have changed one of the `others` of the component to it in place
+        (U-3)."""
         live = [each for each in found if each is not None]
-        named = next((each for each in live if each.name == revision or not self.is_paired), None)
-        return named or next((each for each in live if _is_of(each, self.component, revision)), None)
+        if not self.is_paired:
+            return next(iter(live), None)
+        labelled = [each for each in (*live, *others) if _is_of(each, self.component, revision)]
+        named = [each for each in (*labelled, *live) if each.name == revision]
+        same = [each for each in named if each in labelled]
+        with_pods = [each for each in labelled if _has_pods(each)]
+        return next(iter((*same, *with_pods, *labelled, *named)), None)
 
 
 def _is_of(live: Tree, component: str, revision: str) -> bool:
@@ -152,16 +158,18 @@ def target_of(making: Making) -> Flow[Target | Pending | Refused]:
     wanted = making.instances(making.revision.name)
     sources = making.instances(making.source) if making.source and making.is_paired else ()
     there = yield from read_all((*wanted, *sources))
-    live = making.instance(making.revision.name, there[: len(wanted)])
-    source = making.instance(making.source, there[len(wanted) :]) if sources else None
+    alike = yield from _alike(making)
+    live = making.instance(making.revision.name, there[: len(wanted)], alike)
+    source = making.instance(making.source, there[len(wanted) :], alike) if sources else None
     is_other = source is not None and (live is None or source.name != live.name)
     target = Target(making, live, (source,) if source is not None and is_other and _counts(making, source) else ())
-    found = yield from _others(target)
+    found = _others(target, alike)
     others = tuple(each for each in found if _has_pods(each))
     has_pods = any(map(_has_pods, target.sources))
     if not has_pods and len(others) == 1 and (making.follows or _is_taken(making, others[0])):
         target, others = Target(making, live, others, has_found=True), ()
-    problem = (yield from _mixed(target)) or (yield from _configured(target)) or _beside(making, others)
+    problem = _occupied(target) or (yield from _mixed(target)) or (yield from _configured(target))
+    problem = problem or _beside(making, others)
     if problem:
         return Refused(problem)
     empty = [each for each in found if not _has_pods(each)]
@@ -230,21 +238,37 @@ def _configured(target: Target) -> Flow[str]:
     return ""
 
 
-def _others(target: Target) -> Flow[tuple[Tree, ...]]:
-    """C-6: other workloads of the component and of its application, whoever made them."""
-    making = target.making
+def _occupied(target: Target) -> str:
+    """C-1: pods of another revision would change at once, where they have the place of the target's."""
+    making, live = target.making, target.live
+    if live is None or not making.is_paired or not _has_pods(live) or claimant(live.owners) is not None:
+        return ""
+    revision = live.labels.get(COMPONENT_REVISION, making.revision.name)
+    if revision == making.revision.name:
+        return ""
+    return (
+        f"the {live.shown} has pods of {revision}, and those of {making.revision.name} would take its place: go to "
+        "another revision first, or take its pods away"
+    )
+
+
+def _alike(making: Making) -> Flow[tuple[Tree, ...]]:
+    """Workloads of the component and of its application, whoever made them; of a kind that is updated in place there is
+    but one."""
     if not making.is_paired:
         return ()
-    carried = making.seen.trait.rollout.read_status.carried
-    left = () if carried is None else carried.refs
-    known = (target.reference, *(each.reference for each in target.sources), *left)
     found = yield from list_all(making.resource, making.seen.namespace, f"{COMPONENT}={making.component}")
     return tuple(
-        each
-        for each in found
-        if each.labels.get(APPLICATION, "") == making.application and not each.is_leaving
-        if not any(each.reference.names_same(other) for other in known)
+        each for each in found if each.labels.get(APPLICATION, "") == making.application and not each.is_leaving
     )
+
+
+def _others(target: Target, alike: Iterable[Tree]) -> tuple[Tree, ...]:
+    """C-6: those that are neither target nor source, nor left by an attempt before."""
+    carried = target.making.seen.trait.rollout.read_status.carried
+    left = () if carried is None else carried.refs
+    known = (target.reference, *(each.reference for each in target.sources), *left)
+    return tuple(each for each in alike if not any(each.reference.names_same(other) for other in known))
 
 
 def _beside(making: Making, others: tuple[Tree, ...]) -> str:

@@ -642,6 +642,48 @@ def test_what_a_rollout_has_brought_is_not_changed_while_it_goes_on_to_another_t
     assert "web:3" in seen, "then it is the Application's"
 
 
+def changed_in_place() -> World:
+    """The rollout of `web-v1` is gone, and the Application went on with that workload as its second revision."""
+    world = running()
+    world.delete(APP_ROLLOUTS, "r")
+    world.play()
+    world.apply(APPLICATIONS, "shop", annotations={})
+    world.play()
+    world.apply(APPLICATIONS, "shop", an_application(component("web:3")), annotations=KEPT)
+    world.play()
+    assert world.get(DEPLOYMENTS, "web-v1")["metadata"]["labels"]["app.oam.dev/revision"] == "web-v2"
+    return world
+
+
+def test_a_source_is_where_its_pods_are_under_whatever_name() -> None:
+    world = changed_in_place()
+    rolled(world, "shop-v3", "shop-v2")
+    world.play()
+
+    assert (state(world), sizes(world)) == ("rolloutSucceed", {"web-v1": 0, "web-v3": 3})
+
+
+def test_pods_that_have_the_place_of_the_target_are_not_changed_at_once() -> None:
+    """The Application would change them back, and so on for ever."""
+    world = changed_in_place()
+    before = world.get(DEPLOYMENTS, "web-v1")["spec"]
+    rolled(world, "shop-v1", "shop-v2")
+    world.play()
+
+    said = (
+        "the Deployment web-v1 has pods of web-v2, and those of web-v1 would take its place: go to another revision "
+        "first, or take its pods away"
+    )
+    assert (state(world), world.condition(APP_ROLLOUTS, "r", "TargetAppLocating")[1]) == ("rolloutFailed", said)
+    assert world.get(DEPLOYMENTS, "web-v1")["spec"] == before
+
+    for target, source in (("shop-v3", "shop-v2"), ("shop-v1", "shop-v3")):
+        rolled(world, target, source)
+        world.play()
+
+    assert (state(world), sizes(world)) == ("rolloutSucceed", {"web-v1": 3, "web-v3": 0})
+
+
 def test_a_rollout_whose_workload_somebody_scaled_to_nothing_keeps_it() -> None:
     world = running()
     world.apply(APPLICATIONS, "shop", an_application(component("web:1")), annotations={})
