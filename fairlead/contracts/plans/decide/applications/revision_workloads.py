@@ -321,6 +321,9 @@ def _emitted(target: Target) -> tuple[AnyWrite, ...] | Pending | Refused:
             f"the {live.shown} is there already, and is not of the component {making.component}: delete it, "
             "or rename the component"
         )
+    is_current = live.labels.get(COMPONENT_REVISION) == making.revision.name
+    if is_current and (live.controller or {}).get("kind") == CONFIGURATIONS.kind:
+        return ()  # its configuration keeps it as the revision describes it, until it is claimed
     size = at(live.tree, "spec.replicas")
     body = change_of(
         live,

@@ -663,6 +663,15 @@ def test_a_source_is_where_its_pods_are_under_whatever_name() -> None:
     assert (state(world), sizes(world)) == ("rolloutSucceed", {"web-v1": 0, "web-v3": 3})
 
 
+def test_a_target_that_an_application_runs_is_taken_as_it_is() -> None:
+    """Both would write what they know of it, in turn and without end."""
+    world = changed_in_place()
+    rolled(world, "shop-v2", plan={"targetSize": 5})
+    world.play()
+
+    assert (state(world), sizes(world)) == ("rolloutSucceed", {"web-v1": 5})
+
+
 def test_pods_that_have_the_place_of_the_target_are_not_changed_at_once() -> None:
     """The Application would change them back, and so on for ever."""
     world = changed_in_place()
