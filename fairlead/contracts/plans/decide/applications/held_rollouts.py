@@ -16,7 +16,7 @@ from fairlead.contracts.plans.decide.applications.emitted_workloads import Scene
 from fairlead.contracts.plans.decide.applications.naming import (
     ROLLOUT_KINDS,
     has_ended,
-    has_rolled_nothing,
+    has_moved,
     has_succeeded,
 )
 from fairlead.contracts.plans.decide.applications.trees import Tree
@@ -58,7 +58,7 @@ def held_rollouts(parts: Iterable[Part], scene: Scene) -> tuple[HeldRollout, ...
         for each in scene.rollouts.found
         if scene.emits(each) and (component := each.labels.get(COMPONENT, "")) in described
         if not any(each.reference.names_same(one.reference) for one in described[component])
-        if not has_succeeded(each) and not has_rolled_nothing(each)
+        if not has_succeeded(each) and has_moved(each)
     )
 
 

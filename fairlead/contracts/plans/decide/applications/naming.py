@@ -91,6 +91,11 @@ def has_rolled_nothing(rollout: Tree) -> bool:
     return has_failed and not at(rollout.tree, "status.targetGeneration")
 
 
+def has_moved(rollout: Tree) -> bool:
+    """Whether an attempt of it came past its verification, and did not succeed or has not yet."""
+    return bool(at(rollout.tree, "status.targetGeneration") or at(rollout.tree, "status.carried"))
+
+
 def _makes(rollout: Tree, component: str, reference: WorkloadReference) -> bool:
     target = made_by(rollout)
     return (target.group, target.kind) == (reference.group, reference.kind) and _is_of(target, component)

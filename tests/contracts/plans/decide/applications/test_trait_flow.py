@@ -297,6 +297,47 @@ def test_a_trait_that_is_put_on_again_takes_what_its_deleted_rollout_left() -> N
     assert (state(world), sizes(world)) == ("rolloutSucceed", {"web-v1": 0, "web-v2": 3})
 
 
+@pytest.mark.parametrize("is_gone", [False, True], ids=["there", "deleted"])
+def test_a_revert_after_all_pods_moved_twice_leaves_none_out(is_gone: bool) -> None:
+    """The first workload has no pods any more when the third takes them from the second."""
+    world = rolled()
+    world.apply(APPLICATIONS, "shop", an_application(component("web:2", ROLLOUT)))
+    for _ in range(100):
+        world.round()
+        world.settle()
+        if world.has(DEPLOYMENTS, "web-v2") and sizes(world) == {"web-v1": 0, "web-v2": 3}:
+            break
+    assert state(world) != "rolloutSucceed"
+    world.apply(APPLICATIONS, "shop", an_application(component("web:3", {**ROLLOUT, "properties": _gated()})))
+    world.play()
+    assert sizes(world) == {"web-v1": 0, "web-v2": 2, "web-v3": 1}
+    if is_gone:
+        del world.objects[DEPLOYMENTS, "web-v1"]
+    seen: list[int] = []
+    world.watchers.append(lambda each: seen.append(sum(sizes(each).values())))
+    world.apply(ROLLOUT_TRAITS, "web", annotations={"fairlead.dev/rollout-action": "revert@2026-03-01T12:00:00Z"})
+    world.play()
+
+    kept = {"web-v2": 2, "web-v3": 1} if is_gone else {"web-v1": 3, "web-v2": 0, "web-v3": 0}
+    assert (state(world), sizes(world)) == ("rolloutFailed", kept)
+    assert min(seen) >= 3
+
+
+def test_a_rollout_that_has_moved_no_pod_yet_goes_with_its_trait() -> None:
+    world = rolled()
+    world.apply(APPLICATIONS, "shop", an_application(component("web:2", ROLLOUT)))
+    while world.status(ROLLOUT_TRAITS, "web").get("rollingState") != "verifyingSpec":
+        world.round()
+    world.apply(APPLICATIONS, "shop", an_application(component("web:2")))
+    world.run(APPLICATIONS, "shop")
+    world.run(CONFIGURATIONS, max(world.names(CONFIGURATIONS)))
+    world.play()
+
+    assert (world.names(ROLLOUT_TRAITS), sizes(world)) == ([], {"web-v1": 3, "web-v2": 0})
+    (container,) = world.get(DEPLOYMENTS, "web-v1")["spec"]["template"]["spec"]["containers"]
+    assert container["image"] == "web:2"
+
+
 def test_a_rollout_that_was_edited_after_its_end_goes_with_its_trait() -> None:
     world = rolled()
     kept = {**ROLLOUT, "properties": {**PLAN, "revertOnDelete": True}}
