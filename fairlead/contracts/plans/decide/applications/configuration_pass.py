@@ -151,12 +151,8 @@ def _emitted(given: _Given, parts: tuple[Part, ...]) -> Flow[Decision]:
     live = yield from live_of(seen.namespace, [each for each in keys if each is not None])
     workloads = tuple(workload_of(part, live[part.resource, part.reference.name], scene) for part in parts)
     earlier = {each: _live(live, kinds, each.workload_ref) for each in earlier_ones}
-    asides = tuple(
-        write
-        for each, tree in earlier.items()
-        if tree is not None and is_source(each, parts)
-        for write in set_aside(tree, scene)
-    )
+    sided = {tree.uid: tree for each, tree in earlier.items() if tree is not None and is_source(each, parts)}
+    asides = tuple(write for tree in sided.values() for write in set_aside(tree, scene))
     trees = workload_trees(parts, earlier)
     services = tuple(
         service_of(each, live[SERVICES, each.revision], trees[each.component, each.revision], scene) for each in routed

@@ -338,6 +338,26 @@ def test_a_rollout_that_has_moved_no_pod_yet_goes_with_its_trait() -> None:
     assert container["image"] == "web:2"
 
 
+@pytest.mark.parametrize("before", [ROLLOUT, None], ids=["put on again", "put on"])
+def test_a_trait_for_a_revision_that_runs_already_makes_no_second_workload(before: Json | None) -> None:
+    """The revision came without a rollout, under the name of the one before or of the component."""
+    plan = {"rolloutBatches": [{"replicas": "40%"}, {}], "targetSize": 3}
+    trait = {"name": "rollout", "properties": plan}
+    world = World()
+    for image, *traits in (("web:1", before), ("web:2", None)):
+        described = component(image, *filter(None, traits), replicas=3)
+        world.apply(APPLICATIONS, "shop", an_application(described))
+        world.play()
+    (name,) = world.names(DEPLOYMENTS)
+    world.apply(APPLICATIONS, "shop", an_application(component("web:2", trait, replicas=3)))
+    world.play()
+    assert (state(world), sizes(world)) == ("rolloutSucceed", {name: 3})
+
+    world.apply(APPLICATIONS, "shop", an_application(component("web:3", trait, replicas=3)))
+    world.play()
+    assert (state(world), sizes(world)) == ("rolloutSucceed", {name: 0, "web-v3": 3})
+
+
 def test_a_rollout_that_was_edited_after_its_end_goes_with_its_trait() -> None:
     world = rolled()
     kept = {**ROLLOUT, "properties": {**PLAN, "revertOnDelete": True}}
