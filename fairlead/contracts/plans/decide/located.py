@@ -12,10 +12,12 @@ from msgspec.structs import replace
 from fairlead.contracts.plans.decide.batches import Batches, Mismatch, batches_of
 from fairlead.contracts.plans.decide.component_revisions import before, is_revision, resolved
 from fairlead.contracts.plans.decide.seen import TraitSeen
+from fairlead.contracts.plans.decide.workloads.answers import Fail
 from fairlead.contracts.plans.decide.workloads.attempt import Attempt, Before, Claimant, SourceWorkload
+from fairlead.contracts.plans.decide.workloads.claims import controlled, original_of
 from fairlead.contracts.plans.decide.workloads.handlers import Handler, recorded_span, starts_as_scale
 from fairlead.contracts.plans.decide.workloads.kind_table import kind_of, unsupported
-from fairlead.contracts.plans.decide.workloads.live import Paths, Style, Workload, WorkloadKind
+from fairlead.contracts.plans.decide.workloads.live import Paths, Style, Workload, WorkloadKind, number_at
 from fairlead.contracts.plans.decide.workloads.plugged import handler_of, plugged
 from fairlead.contracts.plans.kinds import LOCATING, RolloutStatus, TraitSpec, WorkloadReference
 
@@ -111,17 +113,23 @@ def _recorded_sources(status: RolloutStatus) -> tuple[WorkloadReference, ...]:
 def _named_sources(
     seen: TraitSeen, spec: TraitSpec, status: RolloutStatus, target: WorkloadReference, kind: WorkloadKind
 ) -> tuple[WorkloadReference, ...]:
-    """What an earlier attempt left with pods comes first; each workload once, and never the target of a pair."""
+    """What an earlier attempt left comes first; each workload once, and never the target of a pair."""
     named = tuple(_workload(seen, each) for each in spec.source_ref)
     if kind.style is not Style.PAIR:
         return named
     left = () if status.carried is None else tuple(_workload(seen, each) for each in status.carried.refs)
-    carried = [each for each in left if (live := _live(seen, each, kind)) is not None and live.size > 0]
+    carried = [each for each in left if (live := _live(seen, each, kind)) is not None and _is_left(seen, live)]
     found: list[WorkloadReference] = []
     for each in (*carried, *named):
         if not each.names_same(target) and not any(each.names_same(other) for other in found):
             found.append(each)
     return tuple(found)
+
+
+def _is_left(seen: TraitSeen, live: Workload) -> bool:
+    """Whether it has pods, or had some before the first attempt, so that a revert gives them back to it (V-2)."""
+    had = number_at(original_of(live), "replicas") or 0
+    return live.size > 0 or (had > 0 and not isinstance(controlled(live, owner_of(seen), seen.gone), Fail))
 
 
 def _workload(seen: TraitSeen, reference: WorkloadReference) -> WorkloadReference:

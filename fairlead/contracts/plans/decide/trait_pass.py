@@ -170,16 +170,20 @@ def restart(given: Pass, wrong: tuple[str, ...]) -> Answered:
 
 
 def rest(given: Pass, _wrong: tuple[str, ...]) -> Answered:
-    """A plan runs once."""
-    match given.status.rolling_state:
-        case state if state == SUCCEEDED:
-            return Decision("rest", Hold(Reason.COMPLETE))
-        case state if state == FAILED:
-            said = conditions.cause(given.status)
-            details = ((str(given.seen.rollout.ref), said),) if said else ()
-            reason = Reason.ROLLOUT_REVERTED if states.is_reverted(given.status) else Reason.ROLLOUT_FAILED
-            return Decision("rest", Hold(reason, details=details))
-    return None
+    """A plan runs once; of an edit that begins nothing again it is stored that it was seen."""
+    rollout, status = given.seen.rollout, given.status
+    if status.rolling_state not in TERMINAL:
+        return None
+    reports: tuple[AnyWrite, ...] = ()
+    if rollout.metadata.generation > status.observed_generation:
+        stored = status_write(rollout, replace(status, observed_generation=rollout.metadata.generation))
+        reports = () if stored is None else (stored,)
+    if status.rolling_state == SUCCEEDED:
+        return Decision("rest", Hold(Reason.COMPLETE), reports=reports)
+    said = conditions.cause(status)
+    details = ((str(rollout.ref), said),) if said else ()
+    reason = Reason.ROLLOUT_REVERTED if states.is_reverted(status) else Reason.ROLLOUT_FAILED
+    return Decision("rest", Hold(reason, details=details), reports=reports)
 
 
 def refuse_plan(given: Pass, _wrong: tuple[str, ...]) -> Answered:

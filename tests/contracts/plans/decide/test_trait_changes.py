@@ -81,15 +81,21 @@ def test_another_size_while_it_runs_abandons_the_attempt() -> None:
     assert (cluster.size("d1"), cluster.size("d2")) == (0, 6)
 
 
-def test_the_same_names_again_change_nothing_after_the_end() -> None:
+@pytest.mark.parametrize("end", ["rolloutSucceed", "rolloutFailed"])
+def test_the_same_names_again_change_nothing_after_the_end(end: str) -> None:
+    """But that the status is about the spec as it is now: else nobody could tell that nothing begins again."""
     cluster = a_pair()
-    cluster.play("rolloutSucceed")
-    before = cluster.status
+    if end == "rolloutFailed":
+        cluster.play_to("batchInRolling", 1)
+        cluster.ask("abort@2026-03-01T12:00:00Z")
+    cluster.play(end)
+    before, generation = cluster.status, cluster.meta.generation
+    assert before["observedGeneration"] == generation
 
     cluster.edit(paused=True)
     cluster.play(most=3)
 
-    assert cluster.status == before
+    assert cluster.status == {**before, "observedGeneration": generation + 1}
 
 
 def test_a_new_target_after_the_end_starts_again() -> None:

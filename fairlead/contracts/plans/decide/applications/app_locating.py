@@ -6,15 +6,18 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from msgspec import Struct
+from msgspec.structs import replace
 
 from fairlead.contracts.plans.decide.applications.adjustments import common_component
 from fairlead.contracts.plans.decide.applications.app_rollouts import AppRolloutSeen
-from fairlead.contracts.plans.decide.applications.asking import Flow, read, read_all, resources
+from fairlead.contracts.plans.decide.applications.asking import Flow, list_all, read, read_all, resources
+from fairlead.contracts.plans.decide.applications.configuration_family import number_of
 from fairlead.contracts.plans.decide.applications.configuration_writes import Sharing, shared
 from fairlead.contracts.plans.decide.applications.foreign_kinds import foreign_kind
 from fairlead.contracts.plans.decide.applications.handover import Pending, Refused, Writing
 from fairlead.contracts.plans.decide.applications.missing_revisions import missing_snapshot
 from fairlead.contracts.plans.decide.applications.revision_workloads import (
+    Found,
     Located,
     Making,
     Target,
@@ -25,7 +28,7 @@ from fairlead.contracts.plans.decide.applications.revision_workloads import (
 )
 from fairlead.contracts.plans.decide.applications.revisions import ComponentRevision, revisions_of, workload_reference
 from fairlead.contracts.plans.decide.applications.snapshots import ApplicationSnapshot
-from fairlead.contracts.plans.kinds import APPLICATION_REVISIONS, COMPONENT_REVISION, COMPONENTS
+from fairlead.contracts.plans.kinds import APPLICATION, APPLICATION_REVISIONS, COMPONENT_REVISION, COMPONENTS
 from kubeloop.objects.meta import Ref
 
 
@@ -45,7 +48,19 @@ def located(seen: AppRolloutSeen) -> Flow[Located]:
     if not isinstance(making, Making):
         return making
     target = yield from target_of(making)
-    return made(target) if isinstance(target, Target) else target
+    found = made(target) if isinstance(target, Target) else target
+    if not isinstance(found, Found) or found.source is None:
+        return found
+    return replace(found, source=(yield from _holding(seen, chosen, found.source)))
+
+
+def _holding(seen: AppRolloutSeen, chosen: _Chosen, revision: str) -> Flow[str]:
+    """The newest ApplicationRevision of the Application that describes the component as this revision of it does."""
+    listed = yield from list_all(APPLICATION_REVISIONS, seen.namespace, f"{APPLICATION}={chosen.target.application}")
+    revisions = yield from revisions_of(seen.namespace, (chosen.component,))
+    held = [one.spec for one in revisions[chosen.component] if one.name == revision]
+    fitting = [each.name for each in map(ApplicationSnapshot, listed) if each.component(chosen.component) in held]
+    return max(fitting, key=number_of, default="")
 
 
 def _chosen(seen: AppRolloutSeen) -> Flow[_Chosen | Pending | Refused]:

@@ -40,8 +40,8 @@ class _Snapshots(Struct, frozen=True):
     def begun(self) -> Json:
         return names_tree(self.seen.wanted.after(self.seen.last))
 
-    def recorded(self) -> Json:
-        return names_tree(self.seen.last)
+    def recorded(self, source: str | None) -> Json:
+        return names_tree(self.seen.last.found_at(source))
 
     def located(self) -> Flow[Located]:
         return located(self.seen)

@@ -38,7 +38,7 @@ def sources(part: Part, earlier: dict[HistoryWorkload, Tree | None]) -> tuple[Wo
     if is_paired(part.reference):
         mine = [(each, tree) for each, tree in mine if tree is not None and _size(tree) > 0]
         if not part.has_rollout:
-            return tuple(each.workload_ref for each, _ in mine)
+            return tuple(dict.fromkeys(each.workload_ref for each, _ in mine))
     named = [each.component_revision_name for each, tree in mine if tree is not None]
     return tuple(WorkloadReference("apps/v1", "ControllerRevision", each) for each in named[:1])
 

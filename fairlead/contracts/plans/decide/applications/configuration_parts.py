@@ -208,11 +208,12 @@ def _with_parameters(given: ConfiguredComponent, revision: ComponentRevision) ->
 
 
 def _named(part: Part, statuses: Iterable[ConfigurationStatus]) -> Part:
-    """T-2 and U-3: a rollout brings paired kinds under the name of the revision; everything else goes where it was."""
+    """T-2 and U-3: a rollout brings paired kinds under the name of the revision; everything else goes where it was, and
+    so does a revision that is there already."""
     found = [*_recorded(part, statuses)]
     if not part.is_rolled:
         name = found[0].workload_ref.name if found else part.component
-    elif found and part.by_handover and found[0].component_revision_name == part.revision.name:
+    elif found and found[0].component_revision_name == part.revision.name:
         name = found[0].workload_ref.name
     else:
         name = workload_reference(part.revision).name if is_paired(part.reference) else part.component

@@ -6,9 +6,8 @@ released.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Sequence
 from datetime import datetime, timedelta
-from functools import partial
 
 from msgspec import Struct
 from msgspec.structs import replace
@@ -50,7 +49,7 @@ from fairlead.contracts.plans.decide.applications.emitted_workloads import (
     workload_of,
 )
 from fairlead.contracts.plans.decide.applications.foreign_kinds import foreign_kind, left_alone
-from fairlead.contracts.plans.decide.applications.held_rollouts import HeldRollout, held_rollout
+from fairlead.contracts.plans.decide.applications.held_rollouts import HeldRollout, held_rollouts
 from fairlead.contracts.plans.decide.applications.naming import ROLLOUT_KINDS, Rollouts
 from fairlead.contracts.plans.decide.applications.seen import FamilySeen
 from fairlead.contracts.plans.decide.applications.state_conditions import with_condition
@@ -137,7 +136,8 @@ def _emitted(given: _Given, parts: tuple[Part, ...]) -> Flow[Decision]:
         details = ((str(seen.ref), "waiting for the cache to show the newest version"),)
         return Decision("await_cache", Hold(Reason.CACHE_BEHIND, given.now + AGAIN, details))
     parts = yield from kept(parts, scene)
-    traits = [(part, trait) for part in parts for trait in emitted_of(part, scene.rollouts)]
+    held = held_rollouts(parts, scene)
+    traits = [(part, trait) for part in parts for trait in emitted_of(part, scene.rollouts, held)]
     routed = sides(parts, earlier_ones, scene.rollouts)
     absent = absent_traits(given.statuses, parts)
     trait_kinds = yield from resources(absent)
@@ -151,12 +151,8 @@ def _emitted(given: _Given, parts: tuple[Part, ...]) -> Flow[Decision]:
     live = yield from live_of(seen.namespace, [each for each in keys if each is not None])
     workloads = tuple(workload_of(part, live[part.resource, part.reference.name], scene) for part in parts)
     earlier = {each: _live(live, kinds, each.workload_ref) for each in earlier_ones}
-    asides = tuple(
-        write
-        for each, tree in earlier.items()
-        if tree is not None and is_source(each, parts)
-        for write in set_aside(tree, scene)
-    )
+    sided = {tree.uid: tree for each, tree in earlier.items() if tree is not None and is_source(each, parts)}
+    asides = tuple(write for tree in sided.values() for write in set_aside(tree, scene))
     trees = workload_trees(parts, earlier)
     services = tuple(
         service_of(each, live[SERVICES, each.revision], trees[each.component, each.revision], scene) for each in routed
@@ -171,14 +167,14 @@ def _emitted(given: _Given, parts: tuple[Part, ...]) -> Flow[Decision]:
         )
         for part, trait in traits
     )
-    removable = tuple(
-        tree for each in absent if (tree := _live(live, trait_kinds, each)) is not None and _is_removable(tree, scene)
-    )
-    held = {each.component: each for each in map(partial(held_rollout, parts=parts), removable) if each is not None}
+    kept_on = {each.tree.uid for each in held}
     gone = tuple(
-        deleted(each, scope=seen.uid) for each in removable if not any(one.tree is each for one in held.values())
+        deleted(tree, scope=seen.uid)
+        for each in absent
+        if (tree := _live(live, trait_kinds, each)) is not None and not tree.is_leaving and scene.emits(tree)
+        if tree.uid not in kept_on
     )
-    waiting = (Emitted(problem=each.text, is_current=False) for each in held.values())
+    waiting = (Emitted(problem=each.text, is_current=False) for each in held)
     everything = (*workloads, Emitted(asides), *services, *around, Emitted(gone), *waiting)
     return _settled(given, _recorded(given, parts, workloads, earlier, scene.rollouts, held), everything)
 
@@ -208,32 +204,31 @@ def _scene(given: _Given) -> Flow[Scene | None]:
     return Scene(emitter, seen.namespace, rollouts, family, active)
 
 
-def _is_removable(tree: Tree, scene: Scene) -> bool:
-    owner = str((tree.controller or {}).get("uid", ""))
-    return not tree.is_leaving and (owner == scene.emitter.uid or owner in scene.family)
-
-
 def _recorded(
     given: _Given,
     parts: Sequence[Part],
     emitted: Sequence[Emitted],
     earlier: dict[HistoryWorkload, Tree | None],
     rollouts: Rollouts,
-    held: Mapping[str, HeldRollout],
+    held: Sequence[HeldRollout],
 ) -> ConfigurationStatus:
-    """What was left to a rollout stays recorded as it was, and so does a rollout that goes later."""
+    """What was left to a rollout stays recorded as it was, and so does a rollout that goes later; earlier workloads are
+    remembered for a trait that is put on again."""
     before = {each.component_name: each for each in given.status.workloads}
     workloads = []
     for part, one in zip(parts, emitted, strict=True):
-        described = (each.reference for each in emitted_of(part, rollouts) if each.resource is not None)
-        kept_on = (held[part.component].tree.reference,) if part.component in held else ()
+        described = (each.reference for each in emitted_of(part, rollouts, held) if each.resource is not None)
+        kept_on = (each.tree.reference for each in held if each.component == part.component)
         traits = tuple(map(TraitStatus, (*described, *kept_on)))
         new = WorkloadStatus(part.component, one.revision or part.revision.name, part.reference, traits)
         old = before.get(part.component)
         is_left = not one.is_current and not one.revision
         is_kept = old is not None and is_left and old.workload_ref.names_same(part.reference)
         workloads.append(replace(old, traits=traits) if old is not None and is_kept else new)
-    history = tuple(each for each, tree in earlier.items() if tree is not None and _is_kept(each, workloads))
+    unrolled = {each.component for each in parts if not each.by_trait}
+    remembered = (each for each in given.status.history_workloads if each.component_name in unrolled)
+    found = (*(each for each, tree in earlier.items() if tree is not None), *remembered)
+    history = tuple(each for each in found if _is_kept(each, workloads))
     return replace(given.status, workloads=tuple(workloads), history_workloads=history)
 
 

@@ -2,11 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 
-from fairlead.contracts.plans.decide.applications import built_in, conflicts
 from fairlead.contracts.plans.decide.applications.configuration_parts import Part, Trait
-from fairlead.contracts.plans.decide.applications.definitions import TraitDefinition
 from fairlead.contracts.plans.decide.applications.emission import (
     change_of,
     labelled,
@@ -15,6 +13,7 @@ from fairlead.contracts.plans.decide.applications.emission import (
     workload_labels,
 )
 from fairlead.contracts.plans.decide.applications.emitted_workloads import Emitted, Scene
+from fairlead.contracts.plans.decide.applications.held_rollouts import HeldRollout, is_hindering, unhindered
 from fairlead.contracts.plans.decide.applications.naming import Rollouts
 from fairlead.contracts.plans.decide.applications.revisions import is_paired
 from fairlead.contracts.plans.decide.applications.trees import Tree, at, mapping, texts, with_value
@@ -32,17 +31,14 @@ from fairlead.core.act import Does
 from kubeloop.objects.apps import CONTROLLER_REVISIONS
 from kubeloop.objects.core import SERVICES
 
-_ROLLOUT = TraitDefinition(built_in.ROLLOUT, built_in.TRAITS[built_in.ROLLOUT])
 
-
-def emitted_of(part: Part, rollouts: Rollouts) -> tuple[Trait, ...]:
-    """Those that become objects now: while an ApplicationDeployment rolls the component, none that conflicts (D-3)."""
+def emitted_of(part: Part, rollouts: Rollouts, held: Iterable[HeldRollout]) -> tuple[Trait, ...]:
+    """Those that become objects now: while an ApplicationDeployment rolls the component, or a rollout whose trait was
+    taken off, none that conflicts (D-3 and T-7)."""
     found = tuple(each for each in part.traits if not each.is_scaler)
-    if not part.by_handover and not rollouts.at_work_on(part.reference):
-        return found
-    return tuple(
-        each for each in found if each.present is None or not conflicts.conflicting_with(_ROLLOUT, (each.present,))
-    )
+    if part.by_handover or rollouts.at_work_on(part.reference):
+        found = tuple(each for each in found if not is_hindering(each))
+    return unhindered(found, [each for each in held if each.component == part.component])
 
 
 def trait_of(

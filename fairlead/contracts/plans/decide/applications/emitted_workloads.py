@@ -65,6 +65,11 @@ class Scene(Struct, frozen=True):
     active: Mapping[str, str]
     """By UID, the names of configurations of other applications that are active."""
 
+    def emits(self, tree: Tree) -> bool:
+        """Whether a configuration of the application made it, and controls it."""
+        owner = str((tree.controller or {}).get("uid", ""))
+        return owner == self.emitter.uid or owner in self.family
+
 
 def _left(part: Part, live: Tree | None, scene: Scene) -> Emitted:
     """With our reference, so that it goes with us, where it is made for us; it never controls."""

@@ -48,8 +48,8 @@ class Locator(Protocol):
     def begun(self) -> Json:
         """The names of the next attempt, as the status has them."""
 
-    def recorded(self) -> Json:
-        """The names of the present one."""
+    def recorded(self, source: str | None) -> Json:
+        """The names of the present one, with this source where another was found than it has."""
 
     def located(self) -> Flow[Located]: ...
 
@@ -95,11 +95,11 @@ class _Around(Struct, frozen=True):
                 return _waits(given, text)
             case Refused(text):
                 return _refused(given, text)
-            case Found(target, sources):
+            case Found(target, sources, source):
                 if _goes_on(given.status, target, sources):
                     return None  # those of an attempt that begins again stay what they were
                 status = replace(given.status, last_target_ref=target, last_source_ref=sources)
-                return _stored(given, status, locator.recorded())
+                return _stored(given, status, locator.recorded(source))
             case unknown:
                 return unknown
 

@@ -10,6 +10,7 @@ from fairlead.contracts.plans.decide.applications.trees import Tree, at, mapping
 from fairlead.contracts.plans.kinds import (
     APP_ROLLOUTS,
     APPLICATION_DEPLOYMENTS,
+    APPLICATION_REVISIONS,
     DELETING,
     FAILED,
     FAILING,
@@ -22,6 +23,7 @@ from fairlead.contracts.plans.kinds import (
     Json,
     WorkloadReference,
 )
+from kubeloop.objects.apps import CONTROLLER_REVISIONS
 
 ROLLOUT_KINDS = (ROLLOUT_TRAITS, APPLICATION_DEPLOYMENTS, ROLLOUTS, APP_ROLLOUTS)
 """Whatever holds a plan and claims workloads."""
@@ -54,6 +56,14 @@ class Rollouts(Struct, frozen=True):
         found = [each for each in making if not has_rolled_nothing(each) and _makes(each, component, reference)]
         return max(found, key=lambda each: (not has_ended(each), _succeeded_at(each)), default=None)
 
+    def moving_on(self, component: str, application: str) -> Tree | None:
+        """C-7: one that has brought a workload of the component before, and looks for its next target, or was refused
+        it: what it has brought is not known then, and is its own all the same."""
+        making = (each for each in self.found if each.resource in _MAKING and not each.is_leaving)
+        between = (each for each in making if not _is_located(each) or has_rolled_nothing(each))
+        found = (each for each in between if _succeeded_once(each) and _may_be_of(each, component, application))
+        return next(found, None)
+
     def at_work_on(self, reference: WorkloadReference) -> bool:
         """Whether an ApplicationDeployment that is past its verification rolls the workload."""
         return any(
@@ -81,6 +91,11 @@ def has_rolled_nothing(rollout: Tree) -> bool:
     return has_failed and not at(rollout.tree, "status.targetGeneration")
 
 
+def has_moved(rollout: Tree) -> bool:
+    """Whether an attempt of it came past its verification, and did not succeed or has not yet."""
+    return bool(at(rollout.tree, "status.targetGeneration") or at(rollout.tree, "status.carried"))
+
+
 def _makes(rollout: Tree, component: str, reference: WorkloadReference) -> bool:
     target = made_by(rollout)
     return (target.group, target.kind) == (reference.group, reference.kind) and _is_of(target, component)
@@ -90,9 +105,38 @@ def _succeeded_at(rollout: Tree) -> str:
     """Times as they are stored follow one another as texts; empty where it has not."""
     if at(rollout.tree, "status.rollingState") != SUCCEEDED:
         return ""
-    kind = STATE_CONDITIONS[SUCCEEDED]
-    said = (mapping(each) for each in _entries(at(rollout.tree, "status.conditions")))
-    return next((str(each.get("lastTransitionTime") or "") for each in said if each.get("type") == kind), "")
+    return next((str(each.get("lastTransitionTime") or "") for each in _successes(rollout)), "")
+
+
+def _succeeded_once(rollout: Tree) -> bool:
+    """In any of its attempts: conditions are kept when it begins again."""
+    return any(each.get("status") == "True" for each in _successes(rollout))
+
+
+def _successes(rollout: Tree) -> Iterator[Json]:
+    for each in map(mapping, _entries(at(rollout.tree, "status.conditions"))):
+        if each.get("type") == STATE_CONDITIONS[SUCCEEDED]:
+            yield each
+
+
+def _is_located(rollout: Tree) -> bool:
+    """Whether it has a workload for its target, and not only a revision."""
+    return made_by(rollout).kind not in ("", CONTROLLER_REVISIONS.kind, APPLICATION_REVISIONS.kind)
+
+
+def _may_be_of(rollout: Tree, component: str, application: str) -> bool:
+    """By the revisions that it names, now or in the attempt before."""
+    if rollout.resource == ROLLOUTS:
+        names = (at(rollout.tree, path) for path in ("spec.targetRevisionName", "status.lastTargetRevision"))
+        return component in (at(rollout.tree, "spec.componentName"), *map(_maker, names))
+    chosen = _entries(at(rollout.tree, "spec.componentList"))
+    names = (at(rollout.tree, path) for path in ("spec.targetAppRevisionName", "status.lastTargetAppRevision"))
+    return application in map(_maker, names) and (not chosen or component in chosen)
+
+
+def _maker(revision: object) -> str:
+    """What a revision of this name is made of."""
+    return revision.rpartition("-v")[0] if isinstance(revision, str) else ""
 
 
 def made_by(rollout: Tree) -> WorkloadReference:

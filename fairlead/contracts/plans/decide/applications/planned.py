@@ -42,6 +42,10 @@ class Names(Struct, frozen=True):
             return self
         return Names(self.target, last.source if last.target == self.target else last.target)
 
+    def found_at(self, source: str | None) -> Names:
+        """With the source that the pods were found at; None where they are where these names say."""
+        return self if source is None else Names(self.target, source)
+
     def are_those_of(self, last: Names) -> bool:
         """Whether the `last` attempt is about the revisions that a spec with these names asks for; a source that is not
         named is any."""

@@ -28,6 +28,7 @@ from fairlead.contracts.plans.decide.applications.naming import claimant
 from fairlead.contracts.plans.decide.applications.planned import PlannedSeen
 from fairlead.contracts.plans.decide.applications.revision_rollouts import revision_reference
 from fairlead.contracts.plans.decide.applications.revisions import ComponentRevision, workload_reference
+from fairlead.contracts.plans.decide.applications.rival_rollouts import rival
 from fairlead.contracts.plans.decide.applications.trees import Tree, at, mapping, texts
 from fairlead.contracts.plans.decide.applications.writes import created, patched
 from fairlead.contracts.plans.decide.facts import workloads_of
@@ -54,6 +55,8 @@ class Found(Struct, frozen=True):
 
     target: WorkloadReference
     sources: tuple[WorkloadReference, ...]
+    source: str | None = None
+    """The revision that pods were found at, where nobody named one; empty where that is not known."""
 
 
 Located: TypeAlias = Pending | Refused | Writing | Found
@@ -87,11 +90,17 @@ class Making(Struct, frozen=True):
         names = (revision, self.component) if self.is_paired else (self.component,)
         return tuple(Ref(self.resource, self.seen.namespace, each) for each in dict.fromkeys(names))
 
-    def instance(self, revision: str, found: Iterable[Tree | None]) -> Tree | None:
-        """Which of these it is."""
+    def instance(self, revision: str, found: Iterable[Tree | None], others: Iterable[Tree]) -> Tree | None:
+        """Which of these it is; a configuration may have changed one of the `others` of the component to it in place
+        (U-3)."""
         live = [each for each in found if each is not None]
-        named = next((each for each in live if each.name == revision or not self.is_paired), None)
-        return named or next((each for each in live if _is_of(each, self.component, revision)), None)
+        if not self.is_paired:
+            return next(iter(live), None)
+        labelled = [each for each in (*live, *others) if _is_of(each, self.component, revision)]
+        named = [each for each in (*labelled, *live) if each.name == revision]
+        same = [each for each in named if each in labelled]
+        with_pods = [each for each in labelled if _has_pods(each)]
+        return next(iter((*same, *with_pods, *labelled, *named)), None)
 
 
 def _is_of(live: Tree, component: str, revision: str) -> bool:
@@ -104,6 +113,8 @@ class Target(Struct, frozen=True):
     making: Making
     live: Tree | None
     sources: tuple[Tree, ...]
+    has_found: bool = False
+    """Whether the source is one that nobody named, but that has the pods."""
 
     @property
     def reference(self) -> WorkloadReference:
@@ -141,22 +152,41 @@ def unfit(revision: ComponentRevision, gives: str) -> str:
     return ""
 
 
-def target_of(making: Making) -> Flow[Target | Refused]:
-    """Refused where pods of another component would go, and where a configuration runs the component besides: pods of
-    neither side would stay."""
+def target_of(making: Making) -> Flow[Target | Pending | Refused]:
+    """Refused where pods of another component would go, and where a configuration or another rollout runs the component
+    besides: pods of neither side would stay."""
     wanted = making.instances(making.revision.name)
     sources = making.instances(making.source) if making.source and making.is_paired else ()
-    found = yield from read_all((*wanted, *sources))
-    live = making.instance(making.revision.name, found[: len(wanted)])
-    source = making.instance(making.source, found[len(wanted) :]) if sources else None
+    there = yield from read_all((*wanted, *sources))
+    alike = yield from _alike(making)
+    live = making.instance(making.revision.name, there[: len(wanted)], alike)
+    source = making.instance(making.source, there[len(wanted) :], alike) if sources else None
     is_other = source is not None and (live is None or source.name != live.name)
     target = Target(making, live, (source,) if source is not None and is_other and _counts(making, source) else ())
-    others = yield from _others(target)
-    has_pods = any(at(each.tree, "spec.replicas") != 0 for each in target.sources)
-    if making.follows and not has_pods and len(others) == 1:
-        target, others = Target(making, live, others), ()
-    problem = (yield from _mixed(target)) or (yield from _configured(target)) or _beside(making, others)
-    return Refused(problem) if problem else target
+    found = _others(target, alike)
+    others = tuple(each for each in found if _has_pods(each))
+    has_pods = any(map(_has_pods, target.sources))
+    if not has_pods and len(others) == 1 and (making.follows or _is_taken(making, others[0])):
+        target, others = Target(making, live, others, has_found=True), ()
+    problem = _occupied(target) or (yield from _mixed(target)) or (yield from _configured(target))
+    problem = problem or _beside(making, others)
+    if problem:
+        return Refused(problem)
+    empty = [each for each in found if not _has_pods(each)]
+    other = yield from rival(making.seen.namespace, making.seen.uid, empty)
+    if other is not None:
+        return Pending(other.text) if other.is_awaited else Refused(other.text)
+    return target
+
+
+def _is_taken(making: Making, other: Tree) -> bool:
+    """Whether this attempt has found its pods there before, where no revision tells the name of that."""
+    taken = making.seen.trait.rollout.read_status.last_source_ref
+    return not making.source and any(other.reference.names_same(each) for each in taken)
+
+
+def _has_pods(live: Tree) -> bool:
+    return at(live.tree, "spec.replicas") != 0
 
 
 def _mixed(target: Target) -> Flow[str]:
@@ -199,7 +229,7 @@ def _configured(target: Target) -> Flow[str]:
     ]
     trees = yield from read_all(Ref(making.resource, making.seen.namespace, ref.name) for _, ref in running)
     for (configuration, _), tree in zip(running, trees, strict=True):
-        if tree is not None and not tree.is_leaving and at(tree.tree, "spec.replicas") != 0:
+        if tree is not None and not tree.is_leaving and _has_pods(tree):
             revision = tree.labels.get(COMPONENT_REVISION) or "another revision"
             return (
                 f"the {configuration.shown} runs the component {making.component} as the {tree.shown} of {revision}, "
@@ -208,21 +238,37 @@ def _configured(target: Target) -> Flow[str]:
     return ""
 
 
-def _others(target: Target) -> Flow[tuple[Tree, ...]]:
-    """C-6: other workloads with pods of the component and of its application, whoever made them."""
-    making = target.making
+def _occupied(target: Target) -> str:
+    """C-1: pods of another revision would change at once, where they have the place of the target's."""
+    making, live = target.making, target.live
+    if live is None or not making.is_paired or not _has_pods(live) or claimant(live.owners) is not None:
+        return ""
+    revision = live.labels.get(COMPONENT_REVISION, making.revision.name)
+    if revision == making.revision.name:
+        return ""
+    return (
+        f"the {live.shown} has pods of {revision}, and those of {making.revision.name} would take its place: go to "
+        "another revision first, or take its pods away"
+    )
+
+
+def _alike(making: Making) -> Flow[tuple[Tree, ...]]:
+    """Workloads of the component and of its application, whoever made them; of a kind that is updated in place there is
+    but one."""
     if not making.is_paired:
         return ()
-    carried = making.seen.trait.rollout.read_status.carried
-    left = () if carried is None else carried.refs
-    known = (target.reference, *(each.reference for each in target.sources), *left)
     found = yield from list_all(making.resource, making.seen.namespace, f"{COMPONENT}={making.component}")
     return tuple(
-        each
-        for each in found
-        if each.labels.get(APPLICATION, "") == making.application and not each.is_leaving
-        if at(each.tree, "spec.replicas") != 0 and not any(each.reference.names_same(other) for other in known)
+        each for each in found if each.labels.get(APPLICATION, "") == making.application and not each.is_leaving
     )
+
+
+def _others(target: Target, alike: Iterable[Tree]) -> tuple[Tree, ...]:
+    """C-6: those that are neither target nor source, nor left by an attempt before."""
+    carried = target.making.seen.trait.rollout.read_status.carried
+    left = () if carried is None else carried.refs
+    known = (target.reference, *(each.reference for each in target.sources), *left)
+    return tuple(each for each in alike if not any(each.reference.names_same(other) for other in known))
 
 
 def _beside(making: Making, others: tuple[Tree, ...]) -> str:
@@ -249,7 +295,8 @@ def made(target: Target) -> Located:
     if emitted:
         return Writing(emitted)
     if making.is_paired:
-        return Found(target.reference, tuple(each.reference for each in target.sources))
+        source = target.sources[0].labels.get(COMPONENT_REVISION, "") if target.has_found else None
+        return Found(target.reference, tuple(each.reference for each in target.sources), source)
     return Found(target.reference, (revision_reference(making.source),) if making.source else ())
 
 
@@ -274,6 +321,9 @@ def _emitted(target: Target) -> tuple[AnyWrite, ...] | Pending | Refused:
             f"the {live.shown} is there already, and is not of the component {making.component}: delete it, "
             "or rename the component"
         )
+    is_current = live.labels.get(COMPONENT_REVISION) == making.revision.name
+    if is_current and (live.controller or {}).get("kind") == CONFIGURATIONS.kind:
+        return ()  # its configuration keeps it as the revision describes it, until it is claimed
     size = at(live.tree, "spec.replicas")
     body = change_of(
         live,

@@ -166,12 +166,19 @@ def _of_batch(given: Pass, most: int = ALL) -> Callable[[Routing, Json], Share]:
 
 
 def _weight(given: Pass) -> int:
-    """The share of the batch: what it names, else that of its pods, rounded down; the last one has everything."""
+    """The share of the batch: what it names, else that of its pods, rounded down; the last one has everything, and so
+    has each where the sources had no pods to begin with."""
     named = given.spec.rollout_plan.batch(given.status.current_batch).traffic_weight
-    if given.is_last:
+    if given.is_last or _has_empty_sources(given):
         return ALL
     attempt = given.found.attempt
     return ALL * attempt.goal // attempt.size if named is None else min(ALL, max(0, named))
+
+
+def _has_empty_sources(given: Pass) -> bool:
+    """Whether requests that are left to the sources would reach nobody."""
+    sizes = [each.original_replicas for each in given.status.sources]
+    return given.found.kind.style is Style.PAIR and bool(sizes) and not any(sizes)
 
 
 def _moved(given: Pass, wanted: Wanted, *, is_back: bool = False) -> Moved:

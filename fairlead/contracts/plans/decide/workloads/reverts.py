@@ -125,7 +125,7 @@ def _resized(attempt: Attempt, now: datetime, terms: Terms) -> Step | Incomplete
     for each, size in wanted:
         if each.size != size and (barred := _barred(attempt, each)) is not None:
             return barred
-    lost = None if terms.is_scale or not shrinking else _lost(attempt)
+    lost = None if terms.is_scale or not shrinking else _lost(attempt, wanted)
     decreases = terms.decreases and lost is None
     first, then = (shrinking, growing) if decreases else (growing, shrinking)
     if changes := tuple(_written(attempt, first)):
@@ -141,13 +141,15 @@ def _resized(attempt: Attempt, now: datetime, terms: Terms) -> Step | Incomplete
     return Writes(changes, takes=not decreases) if changes else Done()
 
 
-def _lost(attempt: Attempt) -> Incomplete | None:
-    """A source that had pods and is not there: none would take the place of the new ones."""
+def _lost(attempt: Attempt, wanted: list[tuple[Workload, int]]) -> Incomplete | None:
+    """A source that had pods and is not there, or nothing that had any: none would take the place of the new ones."""
     before = {each.ref.name: each.original_replicas for each in attempt.status.sources}
     for each in attempt.sources:
         if each.live is None and before.get(each.reference.name, 0) > 0:
             gone, stays = (f"the {one.kind} {one.name}" for one in (each.reference, attempt.target_ref))
             return Incomplete(f"incomplete: {gone} is not there, so the pods of {stays} stay")
+    if not any(size for _, size in wanted):
+        return Incomplete("incomplete: nothing that is there had pods before, so all pods stay where they are")
     return None
 
 

@@ -20,6 +20,7 @@ from fairlead.contracts.plans.kinds import (
 )
 from fairlead.contracts.plans.settings import PlanSettings
 from kubeloop.objects.apps import CONTROLLER_REVISIONS, DEPLOYMENTS
+from kubeloop.objects.meta import Resource
 from tests.contracts.plans.decide.applications.test_revision_rollouts import sizes
 from tests.contracts.plans.decide.applications.test_revision_rollouts import until as comes_to
 from tests.contracts.plans.decide.applications.world import World, an_application, component, lived, outside
@@ -209,6 +210,68 @@ def test_a_second_rollout_without_a_source_makes_nothing_beside_the_pods_of_the_
     assert sizes(world) == {"web-v1": 3}
 
 
+def first_of(world: World, name: str, target: str, **plan: Any) -> None:
+    world.apply(APP_ROLLOUTS, name, {"targetAppRevisionName": target, "rolloutPlan": {"targetSize": 3, **plan}})
+
+
+def ended(world: World, name: str) -> tuple[str, str]:
+    status = world.status(APP_ROLLOUTS, name)
+    found = (each.get("message", "") for each in status["conditions"] if each["type"] == "TargetAppLocating")
+    return status["rollingState"], next(found)
+
+
+BESIDE = "whose pods would stay beside those of this rollout: let it end, or delete it first"
+
+
+def test_a_rollout_that_is_about_to_give_pods_gets_none_of_another_revision_beside_them() -> None:
+    """`r` has claimed its workload, and is paused before its first pod."""
+    world = kept("web:1", "web:2")
+    first_of(world, "r", "shop-v1", paused=True)
+    world.play()
+    assert sizes(world) == {"web-v1": 0}
+    first_of(world, "s", "shop-v2")
+    world.play()
+
+    said = f"the AppRollout r is at work on the Deployment web-v1 of the same component, {BESIDE}"
+    assert ended(world, "s") == ("rolloutFailed", said)
+    assert sizes(world) == {"web-v1": 0}, "none is made"
+
+    world.change(APP_ROLLOUTS, "r", rolloutPlan={"paused": False})
+    world.play()
+
+    assert (state(world), sizes(world)) == ("rolloutSucceed", {"web-v1": 3})
+
+
+@pytest.mark.parametrize("first", ["r", "s"])
+def test_of_two_rollouts_that_begin_together_one_gives_way(first: str) -> None:
+    """Neither saw the other before both had located their targets: the older one, `r`, waits for what `s` does."""
+    world = kept("web:1", "web:2")
+    first_of(world, "r", "shop-v1")
+    world.apply(APP_ROLLOUTS, "r", creationTimestamp="2026-03-01T11:00:00Z")
+    found = unseen(world)
+    first_of(world, "s", "shop-v2")
+    world.apply(APP_ROLLOUTS, "s", creationTimestamp="2026-03-01T11:00:01Z")
+    unseen(world)
+    world.objects |= found
+
+    world.run(APP_ROLLOUTS, first)
+    world.play()
+
+    assert [ended(world, each)[0] for each in ("r", "s")] == ["rolloutSucceed", "rolloutFailed"]
+    assert sizes(world) == {"web-v1": 3, "web-v2": 0}
+
+
+def unseen(world: World) -> dict[tuple[Resource, str], Json]:
+    """The one AppRollout has located its target, and is taken out of the world for a while."""
+    (name,) = world.names(APP_ROLLOUTS)
+    while world.status(APP_ROLLOUTS, name).get("lastTargetRef", {}).get("kind") != "Deployment":
+        world.run(APP_ROLLOUTS, name)
+        for each in world.names(COMPONENTS):
+            world.run(COMPONENTS, each)
+    key = (APP_ROLLOUTS, name)
+    return {key: world.objects.pop(key)} if name == "r" else {}
+
+
 def test_without_a_source_pods_are_taken_from_where_they_are() -> None:
     """`s` has taken the pods from `web-v1` to `web-v2`, of which `r` knows nothing."""
     world = running()
@@ -220,6 +283,18 @@ def test_without_a_source_pods_are_taken_from_where_they_are() -> None:
     world.play()
 
     assert (state(world), sizes(world)) == ("rolloutSucceed", {"web-v1": 0, "web-v2": 0, "web-v3": 3})
+    assert world.status(APP_ROLLOUTS, "r")["LastSourceAppRevision"] == "shop-v2", "which `fairlead undo` goes back to"
+
+
+def test_where_no_revision_tells_where_the_pods_were_none_is_said() -> None:
+    world = taken_on()
+    revised(world, component("web:3"))
+    del world.objects[APPLICATION_REVISIONS, "shop-v2"]
+    rolled(world, "shop-v3")
+    world.play()
+
+    assert (state(world), sizes(world)) == ("rolloutSucceed", {"web-v1": 0, "web-v2": 0, "web-v3": 3})
+    assert "LastSourceAppRevision" not in world.status(APP_ROLLOUTS, "r")
 
 
 def test_a_target_that_was_only_looked_for_is_no_place_where_pods_come_from() -> None:
@@ -483,6 +558,139 @@ def test_an_application_goes_on_with_the_workload_that_a_deleted_rollout_brought
     (container,) = world.get(DEPLOYMENTS, "web-v1")["spec"]["template"]["spec"]["containers"]
     assert container["image"] == "web:2"
     assert world.controller(DEPLOYMENTS, "web-v1").startswith("shop-v")
+
+
+def recorded_first() -> World:
+    """The Application has recorded `web-v1`, of a rollout that is gone, and `s` is about to take its pods on."""
+    world = running()
+    world.apply(APPLICATIONS, "shop", an_application(component("web:1")), annotations={})
+    world.play()
+    world.delete(APP_ROLLOUTS, "r")
+    world.play()
+    spec = {"targetAppRevisionName": "shop-v2", "sourceAppRevisionName": "shop-v1", "rolloutPlan": PLAN}
+    world.apply(APP_ROLLOUTS, "s", spec)
+    return world
+
+
+@pytest.mark.parametrize("end", ["rollingInBatches", "rolloutSucceed"])
+def test_an_application_follows_pods_whose_rollout_was_deleted_before_it_looked(end: str) -> None:
+    """Else it would change a workload without pods from then on, and never the one that has them."""
+    world = recorded_first()
+    for _ in range(100):
+        world.run(APP_ROLLOUTS, "s")
+        world.run(COMPONENTS, "web")
+        world.settle()
+        if world.status(APP_ROLLOUTS, "s").get("rollingState") == end and world.size("web-v1") == 0:
+            break
+    world.delete(APP_ROLLOUTS, "s")
+    world.play()
+    assert sizes(world) == {"web-v1": 0, "web-v2": 3}
+    world.apply(APPLICATIONS, "shop", an_application(component("web:3")), annotations={})
+    world.play()
+
+    assert sizes(world) == {"web-v1": 0, "web-v2": 3}
+    (container,) = world.get(DEPLOYMENTS, "web-v2")["spec"]["template"]["spec"]["containers"]
+    assert container["image"] == "web:3"
+
+
+def test_an_application_waits_for_a_rollout_that_goes_back() -> None:
+    """For a while the workload that it has recorded has no pods."""
+    world = recorded_first()
+    world.change(APP_ROLLOUTS, "s", rolloutPlan={"revertOnDelete": True, "rolloutStrategy": "DecreaseFirst"})
+    for _ in range(100):
+        world.round()
+        world.settle()
+        if world.has(DEPLOYMENTS, "web-v2") and world.size("web-v1") == 0:
+            break
+    names: set[str] = set()
+
+    def look(each: World) -> None:
+        (told,) = each.status(CONFIGURATIONS, "shop-v2")["workloads"]
+        names.add(told["workloadRef"]["name"])
+
+    world.watchers.append(look)
+    world.delete(APP_ROLLOUTS, "s")
+    world.play()
+
+    assert (sizes(world), names) == ({"web-v1": 3, "web-v2": 0}, {"web-v1"})
+
+
+@pytest.mark.parametrize("kind", ["webservice", "clonesetservice"])
+@pytest.mark.parametrize("source", ["shop-v1", "shop-v2"], ids=["rolled", "refused"])
+def test_what_a_rollout_has_brought_is_not_changed_while_it_goes_on_to_another_target(source: str, kind: str) -> None:
+    """The Application describes `web:3`, and would give it to all pods at once."""
+    world = running(kind=kind)
+    world.apply(APPLICATIONS, "shop", an_application(component("web:3", kind=kind)), annotations={})
+    world.play()
+    seen: set[str] = set()
+
+    def look(each: World) -> None:
+        for (resource, _), tree in each.objects.items():
+            if resource in (DEPLOYMENTS, CLONE_SETS):
+                seen.add(tree["spec"]["template"]["spec"]["containers"][0]["image"])
+
+    world.watchers.append(look)
+    rolled(world, "shop-v2", source)
+    world.play()
+
+    if source == "shop-v2":
+        assert (state(world), seen) == ("rolloutFailed", {"web:1"})
+    else:
+        assert (state(world), seen) == ("rolloutSucceed", {"web:1", "web:2"})
+    world.delete(APP_ROLLOUTS, "r")
+    world.play()
+    assert "web:3" in seen, "then it is the Application's"
+
+
+def changed_in_place() -> World:
+    """The rollout of `web-v1` is gone, and the Application went on with that workload as its second revision."""
+    world = running()
+    world.delete(APP_ROLLOUTS, "r")
+    world.play()
+    world.apply(APPLICATIONS, "shop", annotations={})
+    world.play()
+    world.apply(APPLICATIONS, "shop", an_application(component("web:3")), annotations=KEPT)
+    world.play()
+    assert world.get(DEPLOYMENTS, "web-v1")["metadata"]["labels"]["app.oam.dev/revision"] == "web-v2"
+    return world
+
+
+def test_a_source_is_where_its_pods_are_under_whatever_name() -> None:
+    world = changed_in_place()
+    rolled(world, "shop-v3", "shop-v2")
+    world.play()
+
+    assert (state(world), sizes(world)) == ("rolloutSucceed", {"web-v1": 0, "web-v3": 3})
+
+
+def test_a_target_that_an_application_runs_is_taken_as_it_is() -> None:
+    """Both would write what they know of it, in turn and without end."""
+    world = changed_in_place()
+    rolled(world, "shop-v2", plan={"targetSize": 5})
+    world.play()
+
+    assert (state(world), sizes(world)) == ("rolloutSucceed", {"web-v1": 5})
+
+
+def test_pods_that_have_the_place_of_the_target_are_not_changed_at_once() -> None:
+    """The Application would change them back, and so on for ever."""
+    world = changed_in_place()
+    before = world.get(DEPLOYMENTS, "web-v1")["spec"]
+    rolled(world, "shop-v1", "shop-v2")
+    world.play()
+
+    said = (
+        "the Deployment web-v1 has pods of web-v2, and those of web-v1 would take its place: go to another revision "
+        "first, or take its pods away"
+    )
+    assert (state(world), world.condition(APP_ROLLOUTS, "r", "TargetAppLocating")[1]) == ("rolloutFailed", said)
+    assert world.get(DEPLOYMENTS, "web-v1")["spec"] == before
+
+    for target, source in (("shop-v3", "shop-v2"), ("shop-v1", "shop-v3")):
+        rolled(world, target, source)
+        world.play()
+
+    assert (state(world), sizes(world)) == ("rolloutSucceed", {"web-v1": 3, "web-v3": 0})
 
 
 def test_a_rollout_whose_workload_somebody_scaled_to_nothing_keeps_it() -> None:

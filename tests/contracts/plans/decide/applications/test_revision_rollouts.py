@@ -92,6 +92,21 @@ def test_the_first_revision_is_made_without_pods_and_scaled() -> None:
     assert world.controller(DEPLOYMENTS, "web-v1") == ""
 
 
+def test_where_another_rollout_has_taken_the_pods_it_says_so() -> None:
+    """`fairlead undo` goes back to where the pods were, and not to what this one went to last."""
+    world = two_revisions()
+    names = {"targetRevisionName": "web-v2", "sourceRevisionName": "web-v1"}
+    world.apply(ROLLOUTS, "s", {**names, "rolloutPlan": PLAN})
+    world.play()
+    world.apply(COMPONENTS, "web", a_component("web:3"))
+    world.play()
+    rolled(world, "web-v3")
+    world.play()
+
+    assert (state(world), sizes(world)) == ("rolloutSucceed", {"web-v3": 3})
+    assert world.status(ROLLOUTS, "r")["LastSourceRevision"] == "web-v2"
+
+
 def test_a_revision_follows_the_last_one_and_its_workload_goes() -> None:
     world = two_revisions()
     seen: list[dict[str, int]] = []

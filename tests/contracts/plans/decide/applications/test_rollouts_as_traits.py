@@ -52,7 +52,7 @@ def recorded(world: World, name: str = "shop") -> list[tuple[str, str]]:
 
 
 def ended(world: World, name: str = "web") -> str:
-    found: str = world.status(ROLLOUTS, name)["rollingState"]
+    found: str = world.status(ROLLOUTS, name).get("rollingState", "")
     return found
 
 
@@ -83,6 +83,50 @@ def test_each_revision_of_the_component_is_rolled() -> None:
         assert recorded(world) == [(f"web-v{number}", f"web-v{number}")]
     assert min(sum(each.values()) for each in seen) >= 3
     assert not any("web" in each for each in seen)
+
+
+def test_pods_of_a_rollout_that_was_deleted_before_anybody_looked_get_no_others_beside_them() -> None:
+    """The workload that the configuration had recorded went with the success of the Rollout (C-5)."""
+    world = World()
+    world.apply(APPLICATIONS, "shop", an_application(component("web:1", replicas=3)))
+    world.play()
+    changed = {"template": {"spec": {"containers": [{"name": "web", "image": "web:2"}]}}}
+    world.change(COMPONENTS, "web", workload={"spec": changed})
+    world.run(COMPONENTS, "web")
+    names = {"targetRevisionName": "web-v2", "sourceRevisionName": "web-v1"}
+    world.apply(ROLLOUTS, "r", {**names, "rolloutPlan": BATCHES})
+    for _ in range(100):
+        world.run(ROLLOUTS, "r")
+        world.settle()
+        if ended(world, "r") == "rolloutSucceed":
+            break
+    assert sizes(world) == {"web-v2": 3}
+
+    world.delete(ROLLOUTS, "r")
+    world.play()
+
+    assert sizes(world) == {"web-v2": 3}
+    assert recorded(world, "shop-v1")[0][0] == "web-v2"
+
+
+def test_what_a_rollout_has_brought_is_not_changed_while_it_looks_for_its_next_target() -> None:
+    """`web-v9` is not there, and the configuration describes `web:2`."""
+    world = World()
+    revised(world, "web:1")
+    world.play()
+    world.apply(ROLLOUTS, "r", {"targetRevisionName": "web-v1", "rolloutPlan": {"targetSize": 3}})
+    world.play()
+    revised(world, "web:2")
+    configured(world)
+    world.play()
+    assert sizes(world) == {"web-v1": 3}
+    world.change(ROLLOUTS, "r", targetRevisionName="web-v9")
+    for _ in range(6):
+        world.round()
+
+    assert ended(world, "r") == "locatingTargetApp"
+    (container,) = world.get(DEPLOYMENTS, "web-v1")["spec"]["template"]["spec"]["containers"]
+    assert (sizes(world), container["image"]) == ({"web-v1": 3}, "web:1")
 
 
 def test_what_is_updated_in_place_stays_one_workload() -> None:

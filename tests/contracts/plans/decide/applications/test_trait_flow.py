@@ -8,6 +8,7 @@ import pytest
 
 from fairlead.contracts.plans.kinds import (
     APPLICATIONS,
+    AUTOSCALERS,
     CLONE_SETS,
     COMPONENTS,
     CONFIGURATIONS,
@@ -214,6 +215,160 @@ def test_a_rollout_that_failed_half_way_is_kept_for_whoever_took_its_trait_off_t
 
     assert world.names(ROLLOUT_TRAITS) == []
     assert sizes(world) == {"web-v1": 2, "web-v2": 1}
+    assert synced(world)[0] == "True"
+
+
+def test_an_autoscaler_in_place_of_the_rollout_waits_for_its_end() -> None:
+    """It would change sizes under the rollout, which fails then and leaves pods of both revisions."""
+    world = half_way()
+    scaled = {"name": "hpa", "properties": {"min": 2, "max": 9}}
+    world.apply(APPLICATIONS, "shop", an_application(component("web:2", scaled)))
+    world.play()
+    assert world.names(AUTOSCALERS) == []
+    assert synced(world)[0] == "False"
+
+    world.change(ROLLOUT_TRAITS, "web", rolloutPlan={"lastBatchToRollout": 1})
+    world.play()
+
+    assert (world.names(ROLLOUT_TRAITS), sizes(world)) == ([], {"web-v1": 0, "web-v2": 3})
+    assert world.get(AUTOSCALERS, "web")["spec"]["scaleTargetRef"]["name"] == "web-v2"
+    assert synced(world)[0] == "True"
+
+
+def hand_written(world: World, image: str, *names: str, plan: Json = PLAN) -> None:
+    """A configuration of the component `web` with RolloutTraits of these names."""
+    world.apply(COMPONENTS, "web", _workload(image))
+    kind = {"apiVersion": "standard.oam.dev/v1alpha1", "kind": "RolloutTrait"}
+    traits = [{"trait": {**kind, "metadata": {"name": each}, "spec": {"rolloutPlan": plan}}} for each in names]
+    world.apply(CONFIGURATIONS, "mine", {"components": [{"componentName": "web", "traits": traits}]})
+    world.play()
+
+
+def told(world: World, *names: str) -> list[str]:
+    return [world.status(ROLLOUT_TRAITS, each)["rollingState"] for each in names]
+
+
+def test_a_rollout_under_another_name_waits_for_the_one_at_work() -> None:
+    world = World()
+    hand_written(world, "a", "one")
+    hand_written(world, "b", "one", plan=_gated())
+    assert sizes(world) == {"web-v1": 2, "web-v2": 1}
+
+    hand_written(world, "c", "other")
+    assert world.names(ROLLOUT_TRAITS) == ["one"], "the other would find the workloads held, and fail"
+    world.change(ROLLOUT_TRAITS, "one", rolloutPlan={"lastBatchToRollout": 1})
+    world.play()
+
+    assert (world.names(ROLLOUT_TRAITS), told(world, "other")) == (["other"], ["rolloutSucceed"])
+    assert sizes(world) == {"web-v1": 0, "web-v2": 0, "web-v3": 3}
+
+
+def test_each_of_several_rollouts_that_are_taken_off_is_kept() -> None:
+    world = World()
+    hand_written(world, "a", "one")
+    hand_written(world, "b", "one", plan=_gated())
+    world.apply(ROLLOUT_TRAITS, "one", annotations={"fairlead.dev/rollout-action": "abort@2026-03-01T12:00:00Z"})
+    world.play()
+    hand_written(world, "c", "other", plan=_gated())
+    assert told(world, "one", "other") == ["rolloutFailed", "rollingInBatches"]
+
+    hand_written(world, "c")
+    assert told(world, "one", "other") == ["rolloutFailed", "rollingInBatches"]
+    world.change(ROLLOUT_TRAITS, "other", rolloutPlan={"lastBatchToRollout": 1})
+    world.play()
+
+    assert (world.names(ROLLOUT_TRAITS), sizes(world)) == (["one"], {"web-v1": 0, "web-v2": 0, "web-v3": 3})
+
+
+def test_a_trait_that_is_put_on_again_takes_what_its_deleted_rollout_left() -> None:
+    """The configuration remembers the earlier workload, whose pods would stay beside the new ones."""
+    world = World()
+    hand_written(world, "a", "web")
+    hand_written(world, "b", "web", plan=_gated())
+    hand_written(world, "b")
+    world.apply(ROLLOUT_TRAITS, "web", annotations={"fairlead.dev/rollout-action": "abort@2026-03-01T12:00:00Z"})
+    world.play()
+    world.delete(ROLLOUT_TRAITS, "web")
+    world.play()
+    assert (world.names(ROLLOUT_TRAITS), sizes(world)) == ([], {"web-v1": 2, "web-v2": 1})
+
+    hand_written(world, "b", "web")
+
+    assert (state(world), sizes(world)) == ("rolloutSucceed", {"web-v1": 0, "web-v2": 3})
+
+
+@pytest.mark.parametrize("is_gone", [False, True], ids=["there", "deleted"])
+def test_a_revert_after_all_pods_moved_twice_leaves_none_out(is_gone: bool) -> None:
+    """The first workload has no pods any more when the third takes them from the second."""
+    world = rolled()
+    world.apply(APPLICATIONS, "shop", an_application(component("web:2", ROLLOUT)))
+    for _ in range(100):
+        world.round()
+        world.settle()
+        if world.has(DEPLOYMENTS, "web-v2") and sizes(world) == {"web-v1": 0, "web-v2": 3}:
+            break
+    assert state(world) != "rolloutSucceed"
+    world.apply(APPLICATIONS, "shop", an_application(component("web:3", {**ROLLOUT, "properties": _gated()})))
+    world.play()
+    assert sizes(world) == {"web-v1": 0, "web-v2": 2, "web-v3": 1}
+    if is_gone:
+        del world.objects[DEPLOYMENTS, "web-v1"]
+    seen: list[int] = []
+    world.watchers.append(lambda each: seen.append(sum(sizes(each).values())))
+    world.apply(ROLLOUT_TRAITS, "web", annotations={"fairlead.dev/rollout-action": "revert@2026-03-01T12:00:00Z"})
+    world.play()
+
+    kept = {"web-v2": 2, "web-v3": 1} if is_gone else {"web-v1": 3, "web-v2": 0, "web-v3": 0}
+    assert (state(world), sizes(world)) == ("rolloutFailed", kept)
+    assert min(seen) >= 3
+
+
+def test_a_rollout_that_has_moved_no_pod_yet_goes_with_its_trait() -> None:
+    world = rolled()
+    world.apply(APPLICATIONS, "shop", an_application(component("web:2", ROLLOUT)))
+    while world.status(ROLLOUT_TRAITS, "web").get("rollingState") != "verifyingSpec":
+        world.round()
+    world.apply(APPLICATIONS, "shop", an_application(component("web:2")))
+    world.run(APPLICATIONS, "shop")
+    world.run(CONFIGURATIONS, max(world.names(CONFIGURATIONS)))
+    world.play()
+
+    assert (world.names(ROLLOUT_TRAITS), sizes(world)) == ([], {"web-v1": 3, "web-v2": 0})
+    (container,) = world.get(DEPLOYMENTS, "web-v1")["spec"]["template"]["spec"]["containers"]
+    assert container["image"] == "web:2"
+
+
+@pytest.mark.parametrize("before", [ROLLOUT, None], ids=["put on again", "put on"])
+def test_a_trait_for_a_revision_that_runs_already_makes_no_second_workload(before: Json | None) -> None:
+    """The revision came without a rollout, under the name of the one before or of the component."""
+    plan = {"rolloutBatches": [{"replicas": "40%"}, {}], "targetSize": 3}
+    trait = {"name": "rollout", "properties": plan}
+    world = World()
+    for image, *traits in (("web:1", before), ("web:2", None)):
+        described = component(image, *filter(None, traits), replicas=3)
+        world.apply(APPLICATIONS, "shop", an_application(described))
+        world.play()
+    (name,) = world.names(DEPLOYMENTS)
+    world.apply(APPLICATIONS, "shop", an_application(component("web:2", trait, replicas=3)))
+    world.play()
+    assert (state(world), sizes(world)) == ("rolloutSucceed", {name: 3})
+
+    world.apply(APPLICATIONS, "shop", an_application(component("web:3", trait, replicas=3)))
+    world.play()
+    assert (state(world), sizes(world)) == ("rolloutSucceed", {name: 0, "web-v3": 3})
+
+
+def test_a_rollout_that_was_edited_after_its_end_goes_with_its_trait() -> None:
+    world = rolled()
+    kept = {**ROLLOUT, "properties": {**PLAN, "revertOnDelete": True}}
+    world.apply(APPLICATIONS, "shop", an_application(component("web:1", kept)))
+    world.play()
+    assert world.controller(DEPLOYMENTS, "web-v1") == "shop-v2", "nobody is at work on it"
+
+    world.apply(APPLICATIONS, "shop", an_application(component("web:1")))
+    world.play()
+
+    assert world.names(ROLLOUT_TRAITS) == []
     assert synced(world)[0] == "True"
 
 

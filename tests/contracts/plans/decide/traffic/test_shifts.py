@@ -66,6 +66,20 @@ def test_r_32_with_an_interval_traffic_follows_the_pods_one_by_one() -> None:
     assert cluster.lost == []
 
 
+@pytest.mark.parametrize("weight", [{}, {"trafficWeight": 10}], ids=["its own", "named"])
+@pytest.mark.parametrize("strategy", ["IncreaseFirst", "DecreaseFirst"])
+def test_r_32_a_source_without_pods_gets_no_requests(strategy: str, weight: Json) -> None:
+    """Turned round before any pod moved: the target has all of them, and the first batch is but a share of it."""
+    batches = [{"replicas": 1, **weight}, {"replicas": 2}, {}]
+    cluster = a_routed_pair({"rolloutStrategy": strategy, "rolloutBatches": batches})
+    cluster.exchange()
+
+    cluster.play("rolloutSucceed")
+
+    assert cluster.state == "rolloutSucceed"
+    assert (cluster.share, cluster.size("d1"), cluster.size("d2"), cluster.lost) == ((0,), 5, 0, [])
+
+
 def test_a_batch_may_name_its_share() -> None:
     batches = [{"replicas": 1, "trafficWeight": 1}, {"replicas": 2, "trafficWeight": 33}, {"trafficWeight": 5}]
     cluster = a_routed_pair({"rolloutBatches": batches})
