@@ -125,6 +125,35 @@ async def test_leaders_that_somebody_gives_another_key_roll_to_it_within_the_bud
     assert "Creating missing revision with key another for existing LeaderWorkerSet" in play.told("CreatingRevision")
 
 
+@with_sets(on=("sim",))
+async def test_leaders_that_somebody_gives_an_earlier_key_do_not_go_back(site: Site) -> None:
+    """Section 5.34: in the middle of a rollout the earlier revision is there, and the spec says another."""
+    play = await begun(site, replicas=3)
+    judged(play)
+    (old,) = play.keys()
+    await play.give_image(SECOND, hold=True)
+    await play.at_group(2, SECOND)
+    await play.at_rest()
+    new, before = key_of(play.leaders()), play.uids(0, 1, 2)
+
+    await change(site, STATEFULSETS, "a", {"metadata": {"labels": {REVISION_KEY: old}}})
+    await play.until(lambda: keys_so_far(play)[-2:] == [old, new])
+    await play.at_rest()
+    assert play.uids(0, 1, 2) == before
+    assert play.numbers_so_far() == ["0/3", "3/3", "2/3"]
+
+    for index in (2, 1, 0):
+        await play.at_group(index, SECOND)
+        await play.release(index)
+    await play.until(lambda: play.is_available() and play.keys() == [new])
+
+
+def keys_so_far(play: Play) -> list[str]:
+    """Of the leaders, each time that it changed."""
+    found = [key_of(event.object) for event in play.site.history.of(STATEFULSETS) if event.name == "a"]
+    return [each for before, each in pairwise(["", *found]) if each != before]
+
+
 def meaning(leaders: Tree) -> Tree:
     metadata = leaders["metadata"]
     return {"labels": metadata.get("labels"), "annotations": metadata.get("annotations"), "spec": leaders["spec"]}

@@ -45,7 +45,7 @@ from fairlead.contracts.leaderworker.decide.revisions import (
     Unusable,
     key_of,
     readable,
-    select,
+    selection,
     stored,
     usable,
 )
@@ -101,17 +101,16 @@ def decide(seen: SetSeen, now: datetime) -> Outcome:
             case StatefulSet() as leaders:
                 seen = replace(seen, leaders=leaders)
     if leaders is None:
-        return _selected(seen, None, now)
+        return _selected(seen, now)
     if leaders.metadata.deletion_timestamp is not None:
         return Decision("await_leaders", Hold(Reason.LEADERS_LEAVING, now + AGAIN))
     if leaders.metadata.controller_uid != given.uid:
         return _taken(seen, now)
-    return _selected(seen, leaders_key(leaders), now)
+    return _selected(seen, now)
 
 
-def _selected(seen: SetSeen, key: str | None, now: datetime) -> Outcome:
-    """`key` is that of the leaders, None where there are none."""
-    chosen = select(seen.set, key, seen.revisions)
+def _selected(seen: SetSeen, now: datetime) -> Outcome:
+    chosen = selection(seen.set, seen.leaders, seen.revisions)
     if isinstance(chosen, Unusable):
         details = ((named(seen), chosen.problem),)
         return Decision("read_revision", Hold(Reason.REVISION_UNREADABLE, details=details))
@@ -158,13 +157,14 @@ def rolled(seen: SetSeen, chosen: Kept | Reused | Drafted) -> Rolled:
 def _is_new(leaders: StatefulSet | None, groups: tuple[GroupState, ...], key: str) -> bool:
     """Whether groups roll to this key from here on.
 
-    They do, too, where somebody gave the leaders another label than their template and their groups have: without a
-    partition above them, the StatefulSet controller would replace all at once. Groups that nobody sees may be such.
+    Leaders whose template has it already go on. They do, too, where somebody gave the leaders another label than their
+    template and their groups have: without a partition above them, the StatefulSet controller would replace all at
+    once. Groups that nobody sees may be such.
     """
-    if leaders is None:
+    if leaders is None or template_key(leaders) == key:
         return False
     is_carried = bool(groups) and all(each.key == key for each in groups)
-    return leaders_key(leaders) != key or (template_key(leaders) != key and not is_carried)
+    return leaders_key(leaders) != key or not is_carried
 
 
 def _is_first_step(seen: SetSeen, groups: tuple[GroupState, ...], drawn: Plan) -> bool:

@@ -146,6 +146,18 @@ def test_leaders_that_somebody_gave_another_key_roll_to_it_from_the_top() -> Non
     assert numbers(settled) == (2, 2)
 
 
+def test_leaders_that_somebody_gave_an_earlier_key_stay_at_what_the_spec_says() -> None:
+    """Section 5.34: nobody changed the spec since the last round, and yet the earlier revision is not kept."""
+    old, given = a_revision(a_set("nginx:1")), a_set("nginx:2", observed=2)
+    new = a_revision(given, 2)
+    leaders = applied(given, new, labels={NAME: "a", REVISION_KEY: key_of(old)})
+    settled = set_settled(a_set_seen(given, revision=new, revisions=(old, new), leaders=leaders))
+    assert settled.does[0] is APPLY
+    assert settled.body(APPLY)["metadata"]["labels"][REVISION_KEY] == key_of(new)
+    assert settled.body(APPLY)["spec"]["template"]["metadata"]["labels"][REVISION_KEY] == key_of(new)
+    assert numbers(settled) == (0, 2)
+
+
 def relabelled(given: LeaderWorkerSet, **changes: Any) -> SetSeen:
     """Leaders that somebody gave another key, by a process that ended before it applied them."""
     revision = a_revision(given, 1)
