@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections import Counter
+from collections.abc import Iterable
 from itertools import pairwise
 from typing import Any
 
@@ -34,6 +36,7 @@ from tests.e2e.leaderworker_play import FIRST, SECOND, Play, a_pod, begin, image
 from tests.e2e.leaderworker_rules import judged
 from tests.e2e.leaderworkers import with_sets
 from tests.e2e.meddling import Meddling
+from tests.e2e.rollouts import is_ready
 from tests.e2e.zones import change, statefulset
 
 
@@ -412,3 +415,39 @@ async def test_a_set_that_was_deleted_without_its_groups_takes_them_over_when_it
     assert play.uids(0, 1) == before
     assert owner_of(play.leaders())["uid"] == uid_of(play.tree())
     assert len(play.keys()) == 1
+
+
+@with_sets(on=("sim",))
+async def test_leaders_whose_statefulset_goes_without_them_roll_on_within_the_budget(site: Site) -> None:
+    """Section 3.14 point 4: the one that is made takes over groups of both revisions, and moves none by that."""
+    update = {"maxUnavailable": 2}
+    play = await begun(site, replicas=4, update=update, template={"leaderTemplate": a_pod()})
+    judged(play, budget=False)
+    await play.give_image(SECOND, hold=True, leaderTemplate=a_pod(SECOND))
+    await play.at_group(3, SECOND)
+    await play.at_group(2, SECOND)
+    await play.at_rest()
+    before, old = play.uids(0, 1, 2, 3), uid_of(play.leaders())
+
+    await play.delete(STATEFULSETS, "a", "Orphan")
+    await play.until(lambda: play.numbers() == "4/4" and uid_of(play.leaders()) != old)
+    await play.at_numbers("2/4")
+    await play.until(lambda: {owner_of(pod).get("uid") for pod in play.pods(worker="0")} == {uid_of(play.leaders())})
+    await play.at_rest()
+    assert play.uids(0, 1, 2, 3) == before
+
+    await play.release(3, 2)
+    await play.at_group(1, SECOND)
+    await play.at_group(0, SECOND)
+    await play.release(1, 0)
+    await play.until(lambda: play.is_available() and len(play.keys()) == 1)
+    await play.at_numbers("0/4")
+
+    counts = [_whole_groups(world[PODS].values()) for _, world in site.history.replay()]
+    assert min(counts[counts.index(4) :]) == 2
+
+
+def _whole_groups(pods: Iterable[Tree]) -> int:
+    """Groups of two pods that are ready, whoever controls them."""
+    found = Counter(each["metadata"]["labels"].get(GROUP_INDEX) for each in pods if is_ready(each))
+    return sum(each == 2 for each in found.values())

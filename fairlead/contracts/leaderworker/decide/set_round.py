@@ -16,6 +16,7 @@ from fairlead.contracts.leaderworker.decide import notes
 from fairlead.contracts.leaderworker.decide.budgets import budget
 from fairlead.contracts.leaderworker.decide.groups import (
     GroupState,
+    are_all_of,
     groups_of,
     leaders_key,
     numbers_of,
@@ -146,7 +147,8 @@ def rolled(seen: SetSeen, chosen: Kept | Reused | Drafted) -> Rolled:
 
     groups = groups_of(leaders, seen.pods, seen.workers, seen.members, seen.revisions, key, size_of)
     allowed = budget(rolling_update(seen.set), seen.set.spec.replicas)
-    drawn = plan(numbers_of(seen.set, allowed, leaders, groups, _is_new(leaders, groups, key)))
+    is_new, has_orphans = _is_new(leaders, groups, key), leaders is None and not are_all_of(seen.pods, key)
+    drawn = plan(numbers_of(seen.set, allowed, leaders, groups, is_new, has_outdated_orphans=has_orphans))
     body = leader_set(seen.set, view, key, drawn, allowed, leaders)
     apply = None
     if leaders is None or not is_unchanged(body, leaders):
@@ -173,7 +175,9 @@ def _is_first_step(seen: SetSeen, groups: tuple[GroupState, ...], drawn: Plan) -
         return False
     top = min(seen.set.spec.replicas, replicas_of(leaders))
     moves = drawn.partition < partition_of(leaders) or drawn.replicas < replicas_of(leaders)
-    return moves and partition_of(leaders) >= top and len({each.key for each in groups}) > 1
+    if not moves or partition_of(leaders) < top:
+        return False
+    return len({each.key for each in groups}) > 1 or len(groups) < len(seen.pods)  # some may be about to be adopted
 
 
 def _views(seen: SetSeen) -> dict[str, SetView]:
