@@ -60,6 +60,7 @@ from fairlead.contracts.leaderworker.kinds import MANAGER, StatefulSet
 from fairlead.core.act import AnyWrite, Apply, Create, Does, EventNote
 from fairlead.core.ask import Ask, Bad, Good, Need, Read
 from fairlead.core.decision import Decision, Hold, Move, Outcome, Verdict
+from fairlead.core.digests import digest_of
 from fairlead.core.reason import Reason
 from kubeloop.objects.core import SERVICES
 from kubeloop.objects.meta import Ref
@@ -152,7 +153,9 @@ def rolled(seen: SetSeen, chosen: Kept | Reused | Drafted) -> Rolled:
     body = leader_set(seen.set, view, key, drawn, allowed, leaders)
     apply = None
     if leaders is None or not is_unchanged(body, leaders):
-        apply = _applied(seen, msgspec.json.encode(body, order="sorted"), drawn, chosen)
+        encoded = msgspec.json.encode(body, order="sorted")
+        if leaders is None or not _is_as_applied(seen, encoded):
+            apply = _applied(seen, encoded, drawn, chosen)
     return Rolled(key, view, views, groups, drawn, chosen, apply, _is_first_step(seen, groups, drawn))
 
 
@@ -189,6 +192,11 @@ def _views(seen: SetSeen) -> dict[str, SetView]:
         except UnreadableData:
             continue
     return views
+
+
+def _is_as_applied(seen: SetSeen, body: bytes) -> bool:
+    """Whether the leaders are what the server made of this body: admission of others may have it say something else."""
+    return seen.applied.get(leaders_ref(seen)) == digest_of(body)
 
 
 def _applied(seen: SetSeen, body: bytes, drawn: Plan, chosen: Kept | Reused | Drafted) -> Apply:
