@@ -23,6 +23,7 @@ from fairlead.contracts.leaderworker.decide.normal_form import (
     is_same,
     maps_in,
 )
+from fairlead.contracts.leaderworker.decide.unchanged import has_own_key
 from fairlead.contracts.leaderworker.kinds import (
     HISTORY_HASH,
     NAME,
@@ -173,13 +174,13 @@ def with_key(revisions: Sequence[Revision], key: str) -> Revision | None:
 def selection(seen: LeaderWorkerSet, leaders: StatefulSet | None, revisions: Iterable[Revision]) -> Selection:
     """The revision that the set is at, or is to be at, by what its leaders carry.
 
-    A label that somebody sets to the key of another revision is no witness: their template still says which one was
-    applied, and what the spec says would else be taken back without a word.
+    A key that somebody else gave them, by an edit or with a StatefulSet from a backup, is no witness: they would go
+    back to it against the spec, and without a word.
     """
     if leaders is None:
         return select(seen, None, revisions)
     key = leaders_key(leaders)
-    return select(seen, key, revisions, is_witness=template_key(leaders) in ("", key))
+    return select(seen, key, revisions, is_witness=template_key(leaders) in ("", key) and has_own_key(leaders))
 
 
 def select(

@@ -193,6 +193,16 @@ def test_leaders_that_somebody_gave_an_earlier_key_stay_at_what_the_spec_says() 
     assert numbers(settled) == (0, 2)
 
 
+def test_leaders_that_somebody_puts_back_are_rolled_to_what_the_spec_says() -> None:
+    """Section 5.34: a backup of them has the earlier template, too, and nobody changed the spec since."""
+    old, given = a_revision(a_set("nginx:1")), a_set("nginx:2", observed=2)
+    new = a_revision(given, 2)
+    leaders = applied(a_set("nginx:1"), old, managed_fields=())
+    settled = set_settled(a_set_seen(given, revision=new, revisions=(old, new), leaders=leaders))
+    assert settled.body(APPLY)["spec"]["template"]["metadata"]["labels"][REVISION_KEY] == key_of(new)
+    assert numbers(settled) == (2, 2)
+
+
 def relabelled(given: LeaderWorkerSet, **changes: Any) -> SetSeen:
     """Leaders that somebody gave another key, by a process that ended before it applied them."""
     revision = a_revision(given, 1)
