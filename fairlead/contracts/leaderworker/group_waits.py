@@ -150,6 +150,22 @@ def _pods(shown: Shown, index: int) -> Iterator[Block]:
     yield from worst_first(found)[:MOST_PODS]
     if (more := len(found) - MOST_PODS) > 0:
         yield block_of(shown, "groups", Reason.GROUPS_NOT_READY, f"pod/{name}", f"{more} more pods are not ready")
+    if not found:
+        yield from _unlike_their_template(shown, index)
+
+
+def _unlike_their_template(shown: Shown, index: int) -> Iterator[Block]:
+    """All pods are ready, and their StatefulSet is of two revisions: workers are never changed but by a person."""
+    group = shown.groups.get(index)
+    if group is None or group.workers is None:
+        return
+    meta, status = group.workers.metadata, group.workers.status
+    if status.current_revision == status.update_revision or not status.update_revision:
+        return
+    detail = f"StatefulSet {meta.name} has another template than its pods: somebody has changed it"
+    advice = f"have it made again: kubectl -n {meta.namespace} delete statefulset {meta.name}"
+    about = f"statefulset/{meta.name}"
+    yield block_of(shown, "groups", Reason.GROUPS_NOT_READY, about, detail, advice=(advice,))
 
 
 def _missing(shown: Shown, index: int, name: str) -> Block:

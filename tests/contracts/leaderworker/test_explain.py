@@ -371,3 +371,17 @@ def test_a_leader_that_no_webhook_has_admitted_is_told_as_that() -> None:
         "kubectl -n default delete pod a-1",
     ]
     assert not any("somebody has changed it" in each.text for each in shown.blocked_by)
+
+
+def test_workers_whose_template_somebody_changed_are_told_with_what_puts_them_right() -> None:
+    """All pods are ready: with `OnDelete`, nothing that the StatefulSet controller reports will change that."""
+    groups = [a_group(index, NEW_KEY) for index in range(3)]
+    leader, workers, worker = groups[1]
+    status = replace(workers.status, current_revision="a-1-old", update_revision="a-1-new")
+    groups[1] = leader, replace(workers, status=status), worker
+    shown = explain(a_look(groups, Hold(Reason.GROUPS_NOT_READY)))
+
+    (block,) = shown.blocked_by
+    assert block.object == "statefulset/a-1"
+    assert block.text == "StatefulSet a-1 has another template than its pods: somebody has changed it"
+    assert block.advice == ("have it made again: kubectl -n default delete statefulset a-1",)
