@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections import Counter
+from collections.abc import Iterable
 from itertools import pairwise
 from typing import Any
 
@@ -34,6 +36,7 @@ from tests.e2e.leaderworker_play import FIRST, SECOND, Play, a_pod, begin, image
 from tests.e2e.leaderworker_rules import judged
 from tests.e2e.leaderworkers import with_sets
 from tests.e2e.meddling import Meddling
+from tests.e2e.rollouts import is_ready
 from tests.e2e.zones import change, statefulset
 
 
@@ -123,6 +126,35 @@ async def test_leaders_that_somebody_gives_another_key_roll_to_it_within_the_bud
     assert key_of(play.leaders()) == "another"
     assert not before & play.uids(0, 1)
     assert "Creating missing revision with key another for existing LeaderWorkerSet" in play.told("CreatingRevision")
+
+
+@with_sets(on=("sim",))
+async def test_leaders_that_somebody_gives_an_earlier_key_do_not_go_back(site: Site) -> None:
+    """Section 5.34: in the middle of a rollout the earlier revision is there, and the spec says another."""
+    play = await begun(site, replicas=3)
+    judged(play)
+    (old,) = play.keys()
+    await play.give_image(SECOND, hold=True)
+    await play.at_group(2, SECOND)
+    await play.at_rest()
+    new, before = key_of(play.leaders()), play.uids(0, 1, 2)
+
+    await change(site, STATEFULSETS, "a", {"metadata": {"labels": {REVISION_KEY: old}}})
+    await play.until(lambda: keys_so_far(play)[-2:] == [old, new])
+    await play.at_rest()
+    assert play.uids(0, 1, 2) == before
+    assert play.numbers_so_far() == ["0/3", "3/3", "2/3"]
+
+    for index in (2, 1, 0):
+        await play.at_group(index, SECOND)
+        await play.release(index)
+    await play.until(lambda: play.is_available() and play.keys() == [new])
+
+
+def keys_so_far(play: Play) -> list[str]:
+    """Of the leaders, each time that it changed."""
+    found = [key_of(event.object) for event in play.site.history.of(STATEFULSETS) if event.name == "a"]
+    return [each for before, each in pairwise(["", *found]) if each != before]
 
 
 def meaning(leaders: Tree) -> Tree:
@@ -383,3 +415,39 @@ async def test_a_set_that_was_deleted_without_its_groups_takes_them_over_when_it
     assert play.uids(0, 1) == before
     assert owner_of(play.leaders())["uid"] == uid_of(play.tree())
     assert len(play.keys()) == 1
+
+
+@with_sets(on=("sim",))
+async def test_leaders_whose_statefulset_goes_without_them_roll_on_within_the_budget(site: Site) -> None:
+    """Section 3.14 point 4: the one that is made takes over groups of both revisions, and moves none by that."""
+    update = {"maxUnavailable": 2}
+    play = await begun(site, replicas=4, update=update, template={"leaderTemplate": a_pod()})
+    judged(play, budget=False)
+    await play.give_image(SECOND, hold=True, leaderTemplate=a_pod(SECOND))
+    await play.at_group(3, SECOND)
+    await play.at_group(2, SECOND)
+    await play.at_rest()
+    before, old = play.uids(0, 1, 2, 3), uid_of(play.leaders())
+
+    await play.delete(STATEFULSETS, "a", "Orphan")
+    await play.until(lambda: play.numbers() == "4/4" and uid_of(play.leaders()) != old)
+    await play.at_numbers("2/4")
+    await play.until(lambda: {owner_of(pod).get("uid") for pod in play.pods(worker="0")} == {uid_of(play.leaders())})
+    await play.at_rest()
+    assert play.uids(0, 1, 2, 3) == before
+
+    await play.release(3, 2)
+    await play.at_group(1, SECOND)
+    await play.at_group(0, SECOND)
+    await play.release(1, 0)
+    await play.until(lambda: play.is_available() and len(play.keys()) == 1)
+    await play.at_numbers("0/4")
+
+    counts = [_whole_groups(world[PODS].values()) for _, world in site.history.replay()]
+    assert min(counts[counts.index(4) :]) == 2
+
+
+def _whole_groups(pods: Iterable[Tree]) -> int:
+    """Groups of two pods that are ready, whoever controls them."""
+    found = Counter(each["metadata"]["labels"].get(GROUP_INDEX) for each in pods if is_ready(each))
+    return sum(each == 2 for each in found.values())

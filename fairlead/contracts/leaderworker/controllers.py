@@ -32,6 +32,7 @@ from fairlead.core.decision import Decision
 from fairlead.core.explain import Explain
 from fairlead.core.pod_trouble import is_failing
 from fairlead.engine.controller import Controller, RolloutKey, Telling, Wake
+from fairlead.engine.driver.applied import Applied
 from fairlead.engine.log_records import done, said
 from kubeloop import clock
 from kubeloop.informer import Change, Informer
@@ -94,13 +95,15 @@ def controllers(
 
 
 def _of_sets(watched: Watched, settings: Settings, measures: LeaderWorkerMetrics) -> Controller[SetSeen]:
-    reports = _Reports(measures)
+    reports, applied = _Reports(measures), Applied()
 
     def stores(key: RolloutKey) -> Stores:
         return watched.of(key.namespace).stores
 
     def gather(key: RolloutKey, answers: Answers) -> SetSeen | None:
-        return gathering.set_snapshot(key, stores(key), settings, answers, reports.last.get(key))
+        given = stores(key).sets.get(*key)
+        as_left = {} if given is None else applied.of(given.metadata.uid, watched.informers_of(key))
+        return gathering.set_snapshot(key, stores(key), settings, answers, reports.last.get(key), as_left)
 
     def subscribe(wake: Wake) -> None:
         for each in watched:
@@ -130,6 +133,7 @@ def _of_sets(watched: Watched, settings: Settings, measures: LeaderWorkerMetrics
         refuses=_is_said_by_the_server,
         watcher=reports,
         queue_watcher=measures.set_queue,
+        applied=applied,
     )
 
 

@@ -9,7 +9,7 @@ from collections.abc import Iterator
 
 from fairlead.contracts.leaderworker.decide.groups import key_on
 from fairlead.contracts.leaderworker.decide.revisions import key_of, readable
-from fairlead.contracts.leaderworker.kinds import GROUP_INDEX, REVISION_KEY, WORKER_INDEX, Pod
+from fairlead.contracts.leaderworker.kinds import GROUP_INDEX, GROUP_KEY, REVISION_KEY, WORKER_INDEX, Pod
 from fairlead.contracts.leaderworker.shown import Shown
 from fairlead.core.pod_readiness import is_terminating
 
@@ -25,12 +25,19 @@ def edited_labels(shown: Shown, index: int) -> Iterator[tuple[str, str]]:
     pod = leader_of(shown, index)
     if pod is None or is_terminating(pod):
         return
+    if is_unadmitted(pod):
+        return
     wanted = {WORKER_INDEX: "0", GROUP_INDEX: str(index), REVISION_KEY: _key_of(shown, pod)}
     for label, value in wanted.items():
         found = pod.metadata.labels.get(label)
         if found != value:
             said = "is missing" if found is None else f"is {found}"
             yield f"its label {label} {said} and should be {value}: somebody has changed it", f"{label}={value}"
+
+
+def is_unadmitted(pod: Pod) -> bool:
+    """Whether the webhook never saw it: what it gives all leaders lacks altogether (section 3.7 step 2)."""
+    return not {GROUP_INDEX, GROUP_KEY} & pod.metadata.labels.keys()
 
 
 def _key_of(shown: Shown, pod: Pod) -> str:

@@ -19,7 +19,8 @@ from fairlead.contracts.leaderworker.kinds import NOUN, PART, PAUSED, LeaderWork
 from fairlead.contracts.leaderworker.lanes import lanes_of
 from fairlead.contracts.leaderworker.shown import Shown
 from fairlead.core import outcome
-from fairlead.core.decision import Hold, Move
+from fairlead.core.act import Does
+from fairlead.core.decision import Hold, Move, Verdict
 from fairlead.core.explain import Block, Explain, Lane, Stands
 from fairlead.core.reason import Reason, ReasonKind
 
@@ -56,11 +57,22 @@ def explain(shown: Shown) -> Explain:
 
 
 def _reason(shown: Shown) -> Reason:
-    """That of the decision; a partition or a pause that keeps no group from anything holds nothing."""
+    """That of the decision; a partition or a pause that keeps no group from anything holds nothing.
+
+    Neither does an apply that concerns no group: who only looks cannot tell what admission of others makes of it.
+    """
     reason = shown.decision.verdict.reason
     is_idle = reason is Reason.PARTITION_REACHED and not _outdated(shown, 0)
     is_idle |= reason is Reason.PAUSED and _is_settled(shown)
+    is_idle |= _only_repeats(shown.decision.verdict) and _is_settled(shown) and _is_available(shown.seen.set)
     return Reason.COMPLETE if is_idle else reason
+
+
+def _only_repeats(verdict: Verdict) -> bool:
+    """Whether nothing is written but the leaders, with the numbers that they have."""
+    if not isinstance(verdict, Move):
+        return False
+    return all(each.does is Does.APPLY_LEADERS and each.change_from == each.change_to for each in verdict.writes)
 
 
 def _is_settled(shown: Shown) -> bool:

@@ -27,6 +27,7 @@ from fairlead.contracts.leaderworker.settings import Settings
 from fairlead.core.ask import Answers
 from fairlead.engine.controller import RolloutKey
 from fairlead.engine.decide.guard import GuardedObject, subject_of
+from kubeloop.objects.meta import Ref
 from kubeloop.store import Named, Readable
 
 SET, GROUP, MEMBERS = "set", "group", "members"
@@ -101,7 +102,12 @@ class Stores(Struct, frozen=True):
 
 
 def set_snapshot(
-    key: RolloutKey, stores: Stores, settings: Settings, answers: Answers, reported: ReportedStatus | None = None
+    key: RolloutKey,
+    stores: Stores,
+    settings: Settings,
+    answers: Answers,
+    reported: ReportedStatus | None = None,
+    applied: dict[Ref, str] | None = None,
 ) -> SetSeen | None:
     """Everything that a round of the set may read; None when it is gone."""
     found = stores.sets.get(*key)
@@ -118,6 +124,7 @@ def set_snapshot(
         revisions=stores.revisions.by(SET, index),
         services=stores.services.by(SET, index),
         budgets=() if stores.budgets is None else stores.budgets.by(SET, index),
+        applied=applied or {},
         reported=reported,
         answers=answers,
         settings=settings,

@@ -10,7 +10,7 @@ from fairlead.contracts.leaderworker.decide.groups import GroupState, is_running
 from fairlead.contracts.leaderworker.decide.planner import Stage
 from fairlead.contracts.leaderworker.decide.recreations import counters_on, entry_name
 from fairlead.contracts.leaderworker.decide.stuck import keeps_group
-from fairlead.contracts.leaderworker.edited_leaders import edited_labels, leader_of
+from fairlead.contracts.leaderworker.edited_leaders import edited_labels, is_unadmitted, leader_of
 from fairlead.contracts.leaderworker.exclusive_waits import needs_of, room_for
 from fairlead.contracts.leaderworker.kinds import MAX_GROUP_RESTARTS, Pod
 from fairlead.contracts.leaderworker.shown import Shown
@@ -70,6 +70,7 @@ def block_of(
 
 def waits_of(shown: Shown, index: int) -> Iterator[Block]:
     """All that keeps the group from being ready at its revision."""
+    yield from _unadmitted(shown, index)
     yield from _edited(shown, index)
     yield from _held(shown, index)
     yield from _pods(shown, index)
@@ -80,6 +81,19 @@ def _edited(shown: Shown, index: int) -> Iterator[Block]:
     for detail, label in edited_labels(shown, index):
         advice = f"put it back: kubectl -n {namespace} label --overwrite pod {name} {label}"
         yield block_of(shown, "groups", Reason.LABEL_CHANGED, f"pod/{name}", detail, advice=(advice,))
+
+
+def _unadmitted(shown: Shown, index: int) -> Iterator[Block]:
+    pod, namespace = leader_of(shown, index), shown.seen.set.metadata.namespace
+    if pod is None or is_terminating(pod) or not is_unadmitted(pod):
+        return
+    name = pod.metadata.name
+    detail = "it was made without the webhook of pods, which gives leaders their index, variables and placement"
+    advice = (
+        "see that the webhook mpod.kb.io is registered and answers: kubectl get mutatingwebhookconfigurations",
+        f"then have it made again: kubectl -n {namespace} delete pod {name}",
+    )
+    yield block_of(shown, "groups", Reason.LABEL_CHANGED, f"pod/{name}", detail, advice=advice)
 
 
 def _held(shown: Shown, index: int) -> Iterator[Block]:
@@ -138,6 +152,22 @@ def _pods(shown: Shown, index: int) -> Iterator[Block]:
     yield from worst_first(found)[:MOST_PODS]
     if (more := len(found) - MOST_PODS) > 0:
         yield block_of(shown, "groups", Reason.GROUPS_NOT_READY, f"pod/{name}", f"{more} more pods are not ready")
+    if not found:
+        yield from _unlike_their_template(shown, index)
+
+
+def _unlike_their_template(shown: Shown, index: int) -> Iterator[Block]:
+    """All pods are ready, and their StatefulSet is of two revisions: workers are never changed but by a person."""
+    group = shown.groups.get(index)
+    if group is None or group.workers is None:
+        return
+    meta, status = group.workers.metadata, group.workers.status
+    if status.current_revision == status.update_revision or not status.update_revision:
+        return
+    detail = f"StatefulSet {meta.name} has another template than its pods: somebody has changed it"
+    advice = f"have it made again: kubectl -n {meta.namespace} delete statefulset {meta.name}"
+    about = f"statefulset/{meta.name}"
+    yield block_of(shown, "groups", Reason.GROUPS_NOT_READY, about, detail, advice=(advice,))
 
 
 def _missing(shown: Shown, index: int, name: str) -> Block:

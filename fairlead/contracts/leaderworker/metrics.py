@@ -14,7 +14,7 @@ from prometheus_client.registry import Collector
 from fairlead.contracts.leaderworker.decide.blocked_groups import blocking
 from fairlead.contracts.leaderworker.decide.groups import are_ready, is_running_and_ready, key_on
 from fairlead.contracts.leaderworker.decide.restart import is_restarted
-from fairlead.contracts.leaderworker.decide.revisions import Kept, Sameness, is_owned, readable, select
+from fairlead.contracts.leaderworker.decide.revisions import Kept, Sameness, is_owned, readable, selection
 from fairlead.contracts.leaderworker.decide.seen import GroupSeen, SetSeen
 from fairlead.contracts.leaderworker.decide.status import UPDATE_IN_PROGRESS
 from fairlead.contracts.leaderworker.group_decisions import GroupDecisions
@@ -169,7 +169,7 @@ class LeaderWorkerMetrics:
         if self._compared.get(key) == compared:
             return
         self._compared[key] = compared
-        chosen = select(given, key_on(leaders.metadata), seen.revisions)
+        chosen = selection(given, leaders, seen.revisions)
         if isinstance(chosen, Kept):
             self.equal.labels(chosen.sameness.value).inc()
 

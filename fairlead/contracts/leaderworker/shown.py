@@ -18,7 +18,7 @@ from fairlead.contracts.leaderworker.decide.groups import (
     rolling_update,
 )
 from fairlead.contracts.leaderworker.decide.identity import parent_and_ordinal
-from fairlead.contracts.leaderworker.decide.revisions import Unusable, select
+from fairlead.contracts.leaderworker.decide.revisions import Unusable, selection
 from fairlead.contracts.leaderworker.decide.seen import SetSeen
 from fairlead.contracts.leaderworker.decide.set_round import Rolled, rolled
 from fairlead.contracts.leaderworker.decide.set_view import of_spec
@@ -60,7 +60,7 @@ class Shown(Struct, frozen=True, dict=True, kw_only=True):
         given, leaders = self.seen.set, self.leaders
         if leaders is None and self.seen.leaders is not None:
             return None
-        chosen = select(given, None if leaders is None else key_on(leaders.metadata), self.seen.revisions)
+        chosen = selection(given, leaders, self.seen.revisions)
         return None if isinstance(chosen, Unusable) else rolled(self.seen, chosen)
 
     @cached_property

@@ -30,11 +30,15 @@ class Record:
         """By plural and name, of the one namespace that there is."""
         self.data: dict[tuple[str, str], Tree] = {}
         """By UID of the set and key: what the newest revision of it stored, also when it is gone."""
+        self.went: dict[str, str] = {}
+        """By UID of a pod that is gone: the set that controlled it."""
 
     def put(self, plural: str, name: str, tree: Tree | None) -> None:
         """None: it is gone."""
         if tree is None:
-            self.objects[plural].pop(name, None)
+            found = self.objects[plural].pop(name, None)
+            if found is not None and plural == "pods":
+                self.went[uid_of(found)] = self.set_of(found)
             return
         self.objects[plural][name] = tree
         if plural == "controllerrevisions" and owner_of(tree) in self.sets:

@@ -406,11 +406,13 @@ class SetReferee(Judge):
             yield f"their Service is {spec['serviceName']}"
 
     def _check_teardown(self, entry: Entry, workers: Tree) -> None:
-        uid = self.record.set_of(workers)
+        went = self.record.went.get(owner_of(workers), "")  # the leader, while the deletion was under way
+        uid = self.record.set_of(workers) or went
         leader = self.record.objects["pods"].get(entry.name)
-        if not uid or leader is None or owner_of(workers) != uid_of(leader):
+        is_own = leader is not None and owner_of(workers) == uid_of(leader)
+        if not uid or not (is_own or went):
             self.broken("S10", f"{entry.user} deleted StatefulSet {entry.name}, which is of no set")
-        elif not is_going(leader):
+        elif leader is not None and is_own and not is_going(leader):
             self.broken("S11", f"{entry.user} deleted the workers of {entry.name}, which stays")
         elif not any(fact.annotations.get(TEARDOWN) == "Parallel" for fact in self._as_seen(entry, uid)):
             self.broken("S10", f"{entry.user} deleted the workers of {entry.name}, and nobody asked for it")

@@ -22,7 +22,7 @@ from fairlead.contracts.leaderworker.decide import (
     set_round,
     status,
 )
-from fairlead.contracts.leaderworker.decide.groups import GroupState, leaders_key
+from fairlead.contracts.leaderworker.decide.groups import GroupState
 from fairlead.contracts.leaderworker.decide.revisions import Drafted, Reused
 from fairlead.contracts.leaderworker.decide.seen import GroupSeen
 from fairlead.contracts.leaderworker.decide.set_view import of_spec
@@ -138,7 +138,7 @@ def revisions_of_anybody(patch: pytest.MonkeyPatch) -> None:
 
 
 def leaders_of_anybody(patch: pytest.MonkeyPatch) -> None:
-    patch.setattr(set_round, "_taken", lambda seen, now: set_round._selected(seen, leaders_key(seen.leaders), now))
+    patch.setattr(set_round, "_taken", set_round._selected)
 
 
 def workers_by_name(patch: pytest.MonkeyPatch) -> None:

@@ -13,6 +13,7 @@ from fairlead.contracts.leaderworker.explain import explain
 from fairlead.contracts.leaderworker.kinds import (
     DISRUPTION_BUDGET,
     GROUP_INDEX,
+    GROUP_KEY,
     GROUP_RECREATIONS,
     PAUSED,
     REVISION_KEY,
@@ -395,3 +396,36 @@ def test_a_leader_whose_label_somebody_changed_is_told_with_what_puts_it_right(
     assert block.text == f"a-1: its label {label} {said}: somebody has changed it"
     assert block.advice == (f"put it back: kubectl -n default label --overwrite pod a-1 {label}={back}",)
     assert Reason.POD_MISSING.word not in {each.reason for each in shown.blocked_by}, "it is there"
+
+
+def test_a_leader_that_no_webhook_has_admitted_is_told_as_that() -> None:
+    """Nobody has changed its labels: while no webhook is registered, nobody gives it any."""
+    groups = [a_group(index, NEW_KEY) for index in range(3)]
+    leader, workers, worker = groups[1]
+    labels = {key: text for key, text in leader.metadata.labels.items() if key not in (GROUP_INDEX, GROUP_KEY)}
+    groups[1] = replace(leader, metadata=replace(leader.metadata, labels=labels)), workers, worker
+    shown = explain(a_look(groups, Hold(Reason.GROUPS_NOT_READY)))
+
+    assert shown.outcome == "blocked"
+    block = shown.blocked_by[0]
+    assert (block.object, block.kind) == ("pod/a-1", "blocked")
+    assert block.text.startswith("a-1: it was made without the webhook of pods")
+    assert [each.rpartition(": ")[2] for each in block.advice] == [
+        "kubectl get mutatingwebhookconfigurations",
+        "kubectl -n default delete pod a-1",
+    ]
+    assert not any("somebody has changed it" in each.text for each in shown.blocked_by)
+
+
+def test_workers_whose_template_somebody_changed_are_told_with_what_puts_them_right() -> None:
+    """All pods are ready: with `OnDelete`, nothing that the StatefulSet controller reports will change that."""
+    groups = [a_group(index, NEW_KEY) for index in range(3)]
+    leader, workers, worker = groups[1]
+    status = replace(workers.status, current_revision="a-1-old", update_revision="a-1-new")
+    groups[1] = leader, replace(workers, status=status), worker
+    shown = explain(a_look(groups, Hold(Reason.GROUPS_NOT_READY)))
+
+    (block,) = shown.blocked_by
+    assert block.object == "statefulset/a-1"
+    assert block.text == "StatefulSet a-1 has another template than its pods: somebody has changed it"
+    assert block.advice == ("have it made again: kubectl -n default delete statefulset a-1",)

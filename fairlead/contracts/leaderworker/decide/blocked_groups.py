@@ -8,8 +8,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from datetime import datetime
 
-from fairlead.contracts.leaderworker.decide.groups import leaders_key
-from fairlead.contracts.leaderworker.decide.revisions import Unusable, select
+from fairlead.contracts.leaderworker.decide.revisions import Unusable, selection
 from fairlead.contracts.leaderworker.decide.seen import SetSeen
 from fairlead.contracts.leaderworker.decide.set_round import rolled
 from fairlead.contracts.leaderworker.decide.stuck import pending_groups
@@ -24,7 +23,7 @@ def blocking(seen: SetSeen, rounds: Mapping[str, Decision], now: datetime) -> Re
     """
     if not any(_reason(each) for each in rounds.values()) or seen.leaders is None:
         return None
-    chosen = select(seen.set, leaders_key(seen.leaders), seen.revisions)
+    chosen = selection(seen.set, seen.leaders, seen.revisions)
     if isinstance(chosen, Unusable):
         return None
     found = rolled(seen, chosen)

@@ -106,15 +106,22 @@ def _looked_for(group: LivingGroup, now: datetime) -> Need | Decision | None:
 
 
 def _refused(group: LivingGroup, write: AnyWrite, answer: Bad) -> Decision:
-    leader = group.leader.metadata
+    leader, text = group.leader.metadata, answer.text
     if write.does is Does.CREATE_WORKERS:
-        note = notes.workers_not_created(group.set, leader, answer.text)
+        note = notes.workers_not_created(group.set, leader, text)
     elif write.does is Does.CREATE_SERVICE:
-        note = notes.service_not_created(group.set, answer.text)
+        note = notes.service_not_created(group.set, text)
     else:
-        note = notes.pod_group_not_created(group.set, leader, answer.text)
-    held = Hold(Reason.OBJECT_REFUSED, details=((named(leader), answer.text),))
+        text = _without_kind(text) if answer.kind == "absent" else text
+        note = notes.pod_group_not_created(group.set, leader, text)
+    held = Hold(Reason.OBJECT_REFUSED, details=((named(leader), text),))
     return Decision("furnish", held, tell=(note,))
+
+
+def _without_kind(text: str) -> str:
+    """The server's 404 says nothing of why: nothing is absent that a PodGroup needs but its kind."""
+    kind = f"{POD_GROUPS.kind} of {POD_GROUPS.api_version}"
+    return f"the cluster has no kind {kind}: install the gang scheduler that the operator is told to use ({text})"
 
 
 def _left(group: LivingGroup) -> Decision:

@@ -1,6 +1,7 @@
 """The groups of a set: which there are, which are ready, and which carry the selected key (section 3.11).
 
-A group is a leader pod that the leader StatefulSet controls, and the worker StatefulSet that this very leader owns.
+A group is a leader pod that the leader StatefulSet controls, or is about to adopt because nobody controls it, and the
+worker StatefulSet that this very leader owns.
 Pods of others that carry the labels, and pods without a usable index, are no groups.
 """
 
@@ -134,7 +135,7 @@ def _group(
     size_of: Callable[[str], int],
 ) -> GroupState | None:
     index = ordinal_of(pod.metadata.name, leaders.metadata.name)
-    if pod.metadata.controller_uid != leaders.metadata.uid or index is None:
+    if pod.metadata.controller_uid not in ("", leaders.metadata.uid) or index is None:
         return None
     if pod.metadata.labels.get(GROUP_INDEX) != str(index):
         return None
@@ -167,6 +168,11 @@ def carried_keys(pods: Iterable[Pod], workers: Iterable[StatefulSet]) -> frozens
     return frozenset(key_on(each) for each in everything if each.deletion_timestamp is None) - {""}
 
 
+def are_all_of(pods: Iterable[Pod], key: str) -> bool:
+    """Whether no leader that stays carries another key; whoever controls them."""
+    return all(key_on(each.metadata) == key for each in pods if each.metadata.deletion_timestamp is None)
+
+
 def carried_entries(leader_pods: Iterable[Pod]) -> frozenset[str]:
     """Names of what is counted of groups: a key and an index each, of all that there are."""
     found = ((key_on(each.metadata), each.metadata.labels.get(GROUP_INDEX, "")) for each in leader_pods)
@@ -184,6 +190,8 @@ def numbers_of(
     leaders: StatefulSet | None,
     groups: Iterable[GroupState],
     is_new_revision: bool,
+    *,
+    has_outdated_orphans: bool = False,
 ) -> Numbers:
     """What the planner reads. A group whose leader is going is not ready: it is gone before the next look."""
     by_index = {each.index: each for each in groups}
@@ -200,6 +208,7 @@ def numbers_of(
         kept_below=max(0, rolling_update(seen).partition),
         is_new_revision=is_new_revision,
         paused=seen.metadata.annotations.get(PAUSED) == "true",
+        has_outdated_orphans=has_outdated_orphans,
     )
 
 

@@ -51,6 +51,8 @@ class Numbers(Struct, frozen=True):
     is_new_revision: bool = False
     """Whether another revision was selected in this round."""
     paused: bool = False
+    has_outdated_orphans: bool = False
+    """Whether leaders of another revision are there without their StatefulSet: the one that is made adopts them."""
 
 
 class Row(Enum):
@@ -102,7 +104,8 @@ def plan(seen: Numbers) -> Plan:
     """The first row that fits, never below a person's partition (section 3.10 point 5), and guarded."""
     leaders = seen.leaders
     if leaders is None:
-        return Plan(max(0, seen.kept_below), seen.replicas, Row.CREATE, Stage.CREATING)
+        partition = seen.replicas if seen.has_outdated_orphans else 0
+        return Plan(max(partition, seen.kept_below), seen.replicas, Row.CREATE, Stage.CREATING)
     row, partition, replicas = next(step for rule in RULES if (step := rule(seen, leaders)) is not None)
     highest = leaders.replicas if row is Row.SELECT else leaders.partition
     partition = _spared(seen, leaders, max(partition, seen.kept_below), highest)

@@ -14,6 +14,7 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from fairlead.contracts.leaderworker.decide.go_form import go_form
+from fairlead.contracts.leaderworker.decide.groups import leaders_key, template_key
 from fairlead.contracts.leaderworker.decide.normal_form import (
     NETWORK,
     PATCH_MARK,
@@ -22,6 +23,7 @@ from fairlead.contracts.leaderworker.decide.normal_form import (
     is_same,
     maps_in,
 )
+from fairlead.contracts.leaderworker.decide.unchanged import has_own_key
 from fairlead.contracts.leaderworker.kinds import (
     HISTORY_HASH,
     NAME,
@@ -30,6 +32,7 @@ from fairlead.contracts.leaderworker.kinds import (
     SHARED,
     LeaderWorkerSet,
     Revision,
+    StatefulSet,
 )
 from fairlead.core.integers import parse_integer
 from kubeloop.go_json import canonical, go_json
@@ -168,8 +171,25 @@ def with_key(revisions: Sequence[Revision], key: str) -> Revision | None:
     return next((each for each in reversed(revisions) if key and key_of(each) == key), None)
 
 
-def select(seen: LeaderWorkerSet, leader_key: str | None, revisions: Iterable[Revision]) -> Selection:
-    """The revision that the set is at, or is to be at; `leader_key` is None where there is no leader StatefulSet."""
+def selection(seen: LeaderWorkerSet, leaders: StatefulSet | None, revisions: Iterable[Revision]) -> Selection:
+    """The revision that the set is at, or is to be at, by what its leaders carry.
+
+    A key that somebody else gave them, by an edit or with a StatefulSet from a backup, is no witness: they would go
+    back to it against the spec, and without a word.
+    """
+    if leaders is None:
+        return select(seen, None, revisions)
+    key = leaders_key(leaders)
+    return select(seen, key, revisions, is_witness=template_key(leaders) in ("", key) and has_own_key(leaders))
+
+
+def select(
+    seen: LeaderWorkerSet, leader_key: str | None, revisions: Iterable[Revision], *, is_witness: bool = True
+) -> Selection:
+    """The same by their key, which is None where there is no leader StatefulSet.
+
+    `is_witness`: the revision of this key is the one that was applied last, as far as the leaders tell.
+    """
     everything = list(revisions)
     known = readable(seen, everything)
     wanted = data_of(seen)
@@ -178,7 +198,7 @@ def select(seen: LeaderWorkerSet, leader_key: str | None, revisions: Iterable[Re
         return _drafted(seen, everything, known, wanted, Occasion.MISSING, leader_key)
     if current is None:
         return _reused_or_drafted(seen, everything, known, wanted, Occasion.NEW)
-    match _compared(seen, wanted, current):
+    match _compared(seen, wanted, current, is_witness):
         case Sameness() as sameness:
             return Kept(current, sameness)
         case str() as problem:
@@ -186,7 +206,7 @@ def select(seen: LeaderWorkerSet, leader_key: str | None, revisions: Iterable[Re
     return _reused_or_drafted(seen, everything, known, wanted, Occasion.UPDATED)
 
 
-def _compared(seen: LeaderWorkerSet, wanted: bytes, current: Revision) -> Sameness | str | None:
+def _compared(seen: LeaderWorkerSet, wanted: bytes, current: Revision, is_witness: bool) -> Sameness | str | None:
     """How they are the same, why that cannot be told, or None where they differ."""
     data = stored(current)
     if data == wanted:
@@ -199,7 +219,7 @@ def _compared(seen: LeaderWorkerSet, wanted: bytes, current: Revision) -> Samene
             f"ControllerRevision {current.metadata.name} cannot be used: {error}; "
             "delete it, and what the spec says is recorded again under its key"
         )
-    return Sameness.WITNESS if _is_unchanged(seen) else None
+    return Sameness.WITNESS if is_witness and _is_unchanged(seen) else None
 
 
 def _is_unchanged(seen: LeaderWorkerSet) -> bool:

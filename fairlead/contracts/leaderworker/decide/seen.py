@@ -9,7 +9,7 @@ from msgspec import Struct
 from fairlead.contracts.leaderworker.kinds import LeaderWorkerSet, Pod, PodBudget, Revision, StatefulSet
 from fairlead.contracts.leaderworker.settings import Settings
 from fairlead.core.ask import Answers
-from kubeloop.objects.meta import Meta
+from kubeloop.objects.meta import Meta, Ref
 
 
 class Service(Struct, frozen=True):
@@ -42,6 +42,8 @@ class SetSeen(Struct, frozen=True, kw_only=True):
     """Services that carry the set's name; one of an old release carries none."""
     budgets: tuple[PodBudget, ...] = ()
     """PodDisruptionBudgets that carry the set's name, where the operator keeps some."""
+    applied: dict[Ref, str] = {}
+    """Digests of what this process applied last and nobody has touched since, by object without UID."""
     reported: ReportedStatus | None = None
     """None: this process has not written the status yet."""
     answers: Answers

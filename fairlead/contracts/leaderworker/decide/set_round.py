@@ -16,6 +16,7 @@ from fairlead.contracts.leaderworker.decide import notes
 from fairlead.contracts.leaderworker.decide.budgets import budget
 from fairlead.contracts.leaderworker.decide.groups import (
     GroupState,
+    are_all_of,
     groups_of,
     leaders_key,
     numbers_of,
@@ -45,7 +46,7 @@ from fairlead.contracts.leaderworker.decide.revisions import (
     Unusable,
     key_of,
     readable,
-    select,
+    selection,
     stored,
     usable,
 )
@@ -59,6 +60,7 @@ from fairlead.contracts.leaderworker.kinds import MANAGER, StatefulSet
 from fairlead.core.act import AnyWrite, Apply, Create, Does, EventNote
 from fairlead.core.ask import Ask, Bad, Good, Need, Read
 from fairlead.core.decision import Decision, Hold, Move, Outcome, Verdict
+from fairlead.core.digests import digest_of
 from fairlead.core.reason import Reason
 from kubeloop.objects.core import SERVICES
 from kubeloop.objects.meta import Ref
@@ -101,17 +103,16 @@ def decide(seen: SetSeen, now: datetime) -> Outcome:
             case StatefulSet() as leaders:
                 seen = replace(seen, leaders=leaders)
     if leaders is None:
-        return _selected(seen, None, now)
+        return _selected(seen, now)
     if leaders.metadata.deletion_timestamp is not None:
         return Decision("await_leaders", Hold(Reason.LEADERS_LEAVING, now + AGAIN))
     if leaders.metadata.controller_uid != given.uid:
         return _taken(seen, now)
-    return _selected(seen, leaders_key(leaders), now)
+    return _selected(seen, now)
 
 
-def _selected(seen: SetSeen, key: str | None, now: datetime) -> Outcome:
-    """`key` is that of the leaders, None where there are none."""
-    chosen = select(seen.set, key, seen.revisions)
+def _selected(seen: SetSeen, now: datetime) -> Outcome:
+    chosen = selection(seen.set, seen.leaders, seen.revisions)
     if isinstance(chosen, Unusable):
         details = ((named(seen), chosen.problem),)
         return Decision("read_revision", Hold(Reason.REVISION_UNREADABLE, details=details))
@@ -147,24 +148,28 @@ def rolled(seen: SetSeen, chosen: Kept | Reused | Drafted) -> Rolled:
 
     groups = groups_of(leaders, seen.pods, seen.workers, seen.members, seen.revisions, key, size_of)
     allowed = budget(rolling_update(seen.set), seen.set.spec.replicas)
-    drawn = plan(numbers_of(seen.set, allowed, leaders, groups, _is_new(leaders, groups, key)))
+    is_new, has_orphans = _is_new(leaders, groups, key), leaders is None and not are_all_of(seen.pods, key)
+    drawn = plan(numbers_of(seen.set, allowed, leaders, groups, is_new, has_outdated_orphans=has_orphans))
     body = leader_set(seen.set, view, key, drawn, allowed, leaders)
     apply = None
     if leaders is None or not is_unchanged(body, leaders):
-        apply = _applied(seen, msgspec.json.encode(body, order="sorted"), drawn, chosen)
+        encoded = msgspec.json.encode(body, order="sorted")
+        if leaders is None or not _is_as_applied(seen, encoded):
+            apply = _applied(seen, encoded, drawn, chosen)
     return Rolled(key, view, views, groups, drawn, chosen, apply, _is_first_step(seen, groups, drawn))
 
 
 def _is_new(leaders: StatefulSet | None, groups: tuple[GroupState, ...], key: str) -> bool:
     """Whether groups roll to this key from here on.
 
-    They do, too, where somebody gave the leaders another label than their template and their groups have: without a
-    partition above them, the StatefulSet controller would replace all at once. Groups that nobody sees may be such.
+    Leaders whose template has it already go on. They do, too, where somebody gave the leaders another label than their
+    template and their groups have: without a partition above them, the StatefulSet controller would replace all at
+    once. Groups that nobody sees may be such.
     """
-    if leaders is None:
+    if leaders is None or template_key(leaders) == key:
         return False
     is_carried = bool(groups) and all(each.key == key for each in groups)
-    return leaders_key(leaders) != key or (template_key(leaders) != key and not is_carried)
+    return leaders_key(leaders) != key or not is_carried
 
 
 def _is_first_step(seen: SetSeen, groups: tuple[GroupState, ...], drawn: Plan) -> bool:
@@ -173,7 +178,9 @@ def _is_first_step(seen: SetSeen, groups: tuple[GroupState, ...], drawn: Plan) -
         return False
     top = min(seen.set.spec.replicas, replicas_of(leaders))
     moves = drawn.partition < partition_of(leaders) or drawn.replicas < replicas_of(leaders)
-    return moves and partition_of(leaders) >= top and len({each.key for each in groups}) > 1
+    if not moves or partition_of(leaders) < top:
+        return False
+    return len({each.key for each in groups}) > 1 or len(groups) < len(seen.pods)  # some may be about to be adopted
 
 
 def _views(seen: SetSeen) -> dict[str, SetView]:
@@ -185,6 +192,11 @@ def _views(seen: SetSeen) -> dict[str, SetView]:
         except UnreadableData:
             continue
     return views
+
+
+def _is_as_applied(seen: SetSeen, body: bytes) -> bool:
+    """Whether the leaders are what the server made of this body: admission of others may have it say something else."""
+    return seen.applied.get(leaders_ref(seen)) == digest_of(body)
 
 
 def _applied(seen: SetSeen, body: bytes, drawn: Plan, chosen: Kept | Reused | Drafted) -> Apply:

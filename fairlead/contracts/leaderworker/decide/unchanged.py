@@ -13,7 +13,7 @@ import msgspec
 
 from fairlead.contracts.leaderworker.decide.field_kinds import QUANTITIES, QUANTITY_MAPS, is_map, is_pointer
 from fairlead.contracts.leaderworker.decide.trees import part
-from fairlead.contracts.leaderworker.kinds import MANAGER, Json, StatefulSet
+from fairlead.contracts.leaderworker.kinds import MANAGER, REVISION_KEY, Json, StatefulSet
 from fairlead.core.field_managers import APPLY
 from kubeloop import quantities
 
@@ -53,6 +53,11 @@ def has_containers(live: StatefulSet, body: Json) -> bool:
         return False
     owned = [part(each, "f:spec", "f:template", "f:spec", "f:containers") for each in _applied(live)]
     return all(_has_fields(each, wanted) for each in owned)
+
+
+def has_own_key(live: StatefulSet) -> bool:
+    """Whether the manager gave the leaders the key that they carry: it loses what somebody else says otherwise."""
+    return any(f"f:{REVISION_KEY}" in part(each, "f:metadata", "f:labels") for each in _applied(live))
 
 
 def _has_owners(live: StatefulSet, wanted: Sequence[Json]) -> bool:

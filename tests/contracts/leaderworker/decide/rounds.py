@@ -20,6 +20,7 @@ from fairlead.contracts.leaderworker.decide.set_view import of_spec
 from fairlead.contracts.leaderworker.kinds import (
     MANAGER,
     NAME,
+    REVISION_KEY,
     LeaderWorkerSet,
     ManagedFields,
     Pod,
@@ -49,9 +50,10 @@ def applied(given: LeaderWorkerSet, revision: Revision, **changes: Any) -> State
     )
     body = leader_set(given, of_spec(given), key_of(revision), drawn, allowed, None)
     found = the_leaders(body, status=StatefulSetStatus(replicas=drawn.replicas))
-    owned = {"f:metadata": _fields(body["metadata"], ("labels", "annotations", "ownerReferences")), "f:spec": {}}
+    fields = _fields(body["metadata"], ("annotations", "ownerReferences"))
+    owned = {"f:metadata": {"f:labels": _fields(body["metadata"]["labels"], (REVISION_KEY,)), **fields}, "f:spec": {}}
     managed = ManagedFields(manager=MANAGER, operation="Apply", fields_v1=owned)
-    return replace(found, metadata=replace(found.metadata, managed_fields=(managed,), **changes))
+    return replace(found, metadata=replace(found.metadata, **{"managed_fields": (managed,), **changes}))
 
 
 def _fields(tree: dict[str, Any], names: tuple[str, ...]) -> dict[str, Any]:

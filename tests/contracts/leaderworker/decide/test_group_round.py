@@ -25,7 +25,7 @@ from fairlead.contracts.leaderworker.kinds import (
 )
 from fairlead.contracts.leaderworker.settings import Settings
 from fairlead.core.act import Create, Delete, Does
-from fairlead.core.ask import Bad, Good
+from fairlead.core.ask import Answers, Bad, Good
 from fairlead.core.reason import Reason
 from kubeloop.objects.apps import STATEFULSETS
 from kubeloop.objects.meta import OwnerReference
@@ -320,6 +320,18 @@ def test_what_is_refused_is_told(does: Does, note: str) -> None:
     settled = group_settled(seen, refused=does)
     assert (settled.reason, settled.writes, settled.told) == (Reason.OBJECT_REFUSED, (), [note])
     assert [each.reason for each in settled.decision.tell] == ["FailedCreate"]
+
+
+def test_a_kind_of_pod_groups_that_is_not_installed_is_told_as_that() -> None:
+    """The server says `404 page not found`, which names no cause."""
+    seen = a_group_seen(settings=Settings(gang_scheduler="volcano"), workers=None)
+    (write, _) = group_settled(seen).writes
+    refused = Answers({write: Bad("absent", "404 page not found", 404)})
+    settled = group_settled(replace(seen, answers=refused))
+    (_, text), (note,) = settled.held.details[0], settled.told
+    assert settled.reason is Reason.OBJECT_REFUSED
+    assert text.startswith("the cluster has no kind PodGroup of scheduling.volcano.sh/v1beta1: install ")
+    assert text in note
 
 
 REFUSED = Bad("refused", "user may not get it", 403)

@@ -78,6 +78,41 @@ def test_a_new_set_is_recorded_before_anything_carries_its_key() -> None:
     ]
 
 
+@pytest.mark.parametrize(("owner", "key", "partition"), [("gone", "old", 2), ("", "old", 2), ("", "", 0)])
+def test_leaders_that_are_made_for_groups_of_another_key_move_none_of_them(
+    owner: str, key: str, partition: int
+) -> None:
+    """Section 3.14 point 4: somebody deleted their StatefulSet without them, and the one that is made adopts them."""
+    given = a_set(observed=2)
+    pods = tuple(a_leader(index, key or key_of(a_revision(given)), owner=owner) for index in range(2))
+    settled = set_settled(a_set_seen(given, leaders=None, pods=pods))
+    assert numbers(settled) == (partition, 2)
+
+
+def test_leaders_that_nobody_controls_count_before_they_are_adopted() -> None:
+    """Section 3.11 point 1: else their groups would seem to be away, with nothing to lose."""
+    given, old = a_set("nginx:2", observed=2), a_revision(a_set("nginx:1"))
+    new = a_revision(given, 2)
+    pods = tuple(a_leader(index, key_of(old), owner="", ready=index > 0) for index in range(2))
+    workers = tuple(some_workers(index, key_of(old)) for index in range(2))
+    leaders = applied(given, new, partition=2)
+    settled = set_settled(a_set_seen(given, revisions=(old, new), leaders=leaders, pods=pods, workers=workers))
+    assert settled.reason is Reason.OLD_GROUPS_NOT_READY
+    assert APPLY not in settled.does
+
+
+def test_the_first_step_looks_for_leaders_that_the_cache_shows_with_their_statefulset_of_before() -> None:
+    given, old = a_set("nginx:2", observed=2), a_revision(a_set("nginx:1"))
+    new = a_revision(given, 2)
+    cached = tuple(a_leader(index, key_of(old), owner="gone", ready=index > 0) for index in range(2))
+    live = tuple(a_leader(index, key_of(old), ready=index > 0) for index in range(2))
+    workers = tuple(some_workers(index, key_of(old)) for index in range(2))
+    leaders = applied(given, new, partition=2)
+    seen = a_set_seen(given, revisions=(old, new), leaders=leaders, pods=cached, workers=workers)
+    settled = set_settled(seen, pods=Good(msgspec.json.encode({"items": live})))
+    assert settled.reason is Reason.OLD_GROUPS_NOT_READY
+
+
 def test_a_set_that_is_going_is_left() -> None:
     given = a_set()
     leaving = replace(given, metadata=replace(given.metadata, deletion_timestamp=NOW))
@@ -143,6 +178,28 @@ def test_leaders_that_somebody_gave_another_key_roll_to_it_from_the_top() -> Non
     body = settled.body(APPLY)
     assert body["metadata"]["labels"][REVISION_KEY] == "edited"
     assert body["spec"]["template"]["metadata"]["labels"][REVISION_KEY] == "edited"
+    assert numbers(settled) == (2, 2)
+
+
+def test_leaders_that_somebody_gave_an_earlier_key_stay_at_what_the_spec_says() -> None:
+    """Section 5.34: nobody changed the spec since the last round, and yet the earlier revision is not kept."""
+    old, given = a_revision(a_set("nginx:1")), a_set("nginx:2", observed=2)
+    new = a_revision(given, 2)
+    leaders = applied(given, new, labels={NAME: "a", REVISION_KEY: key_of(old)})
+    settled = set_settled(a_set_seen(given, revision=new, revisions=(old, new), leaders=leaders))
+    assert settled.does[0] is APPLY
+    assert settled.body(APPLY)["metadata"]["labels"][REVISION_KEY] == key_of(new)
+    assert settled.body(APPLY)["spec"]["template"]["metadata"]["labels"][REVISION_KEY] == key_of(new)
+    assert numbers(settled) == (0, 2)
+
+
+def test_leaders_that_somebody_puts_back_are_rolled_to_what_the_spec_says() -> None:
+    """Section 5.34: a backup of them has the earlier template, too, and nobody changed the spec since."""
+    old, given = a_revision(a_set("nginx:1")), a_set("nginx:2", observed=2)
+    new = a_revision(given, 2)
+    leaders = applied(a_set("nginx:1"), old, managed_fields=())
+    settled = set_settled(a_set_seen(given, revision=new, revisions=(old, new), leaders=leaders))
+    assert settled.body(APPLY)["spec"]["template"]["metadata"]["labels"][REVISION_KEY] == key_of(new)
     assert numbers(settled) == (2, 2)
 
 
