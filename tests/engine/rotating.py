@@ -15,8 +15,8 @@ from fairlead.core.act import AnyWrite, Apply, Create, Patch
 from fairlead.core.ask import Answer, Answers, Ask, Bad, Good, Listing, Mint, Need, Question, ReadSecret, Shake
 from fairlead.core.decision import Decision, Move
 from fairlead.engine.certificates import pairs
-from fairlead.engine.certificates.issuing import Signer, issue, new_signer, service_names
-from fairlead.engine.certificates.pairs import Pair
+from fairlead.engine.certificates.issuing import issue, new_signer, service_names
+from fairlead.engine.certificates.pairs import Pair, Signer
 from fairlead.engine.certificates.secret_facts import certificates_in, leaf_of, pair_of, stored_of, trouble_with
 from fairlead.engine.decide.bundles import BundleTarget, Certificate, Place
 from fairlead.engine.decide.certificate import CertificateFacts

@@ -9,8 +9,8 @@ from cryptography import x509
 from cryptography.hazmat.primitives.asymmetric import ec
 
 from fairlead.engine.certificates import pairs
-from fairlead.engine.certificates.issuing import Signer, issue, new_signer, service_names, trouble_of
-from fairlead.engine.certificates.pairs import Pair
+from fairlead.engine.certificates.issuing import issue, new_signer, service_names, trouble_of
+from fairlead.engine.certificates.pairs import Pair, Signer
 from fairlead.engine.certificates.secret_facts import certificates_in, leaf_of, pair_of, trouble_with
 
 NOW = datetime(2026, 11, 18, tzinfo=UTC)

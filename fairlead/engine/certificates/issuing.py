@@ -16,16 +16,8 @@ from cryptography.hazmat.primitives.serialization import Encoding, NoEncryption,
 from cryptography.x509.oid import ExtendedKeyUsageOID, NameOID
 
 from fairlead.engine.certificates import pairs
-from fairlead.engine.certificates.pairs import Pair
+from fairlead.engine.certificates.pairs import Pair, Signer
 from fairlead.engine.decide.rotation_snapshot import BACKDATED
-from kubeloop.sealed import Unshown
-
-
-class Signer(Unshown, frozen=True):
-    """PEM of an authority and of its key."""
-
-    certificate: bytes
-    key: bytes
 
 
 def service_names(service: str, namespace: str) -> tuple[str, ...]:

@@ -50,6 +50,13 @@ class CertificateRequest(Struct, frozen=True):
     common_name: str
 
 
+class Signer(Unshown, frozen=True):
+    """PEM of an authority and of its key."""
+
+    certificate: bytes
+    key: bytes
+
+
 class Pair(Unshown, frozen=True):
     """PEM of the certificate served, of its key, and of the authorities that its clients are to trust."""
 

@@ -11,8 +11,8 @@ from cryptography.hazmat.primitives.serialization import Encoding
 
 from fairlead.core.ask import Good
 from fairlead.engine.certificates import pairs
-from fairlead.engine.certificates.issuing import Signer, trouble_of
-from fairlead.engine.certificates.pairs import Pair
+from fairlead.engine.certificates.issuing import trouble_of
+from fairlead.engine.certificates.pairs import Pair, Signer
 from fairlead.engine.decide.bundles import Certificate
 from fairlead.engine.decide.rotation_snapshot import (
     AUTHORITY,

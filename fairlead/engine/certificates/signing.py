@@ -17,10 +17,9 @@ from cryptography.hazmat.primitives.serialization import Encoding, NoEncryption,
 from cryptography.x509.oid import ExtendedKeyUsageOID, NameOID
 
 from fairlead.engine.certificates import pairs
-from fairlead.engine.certificates.pairs import Pair
+from fairlead.engine.certificates.pairs import Pair, Signer
 from fairlead.engine.decide.kept_authority import Worth
 from fairlead.engine.options import KeptAuthority
-from kubeloop.sealed import Unshown
 
 AUTHORITY = "ca.crt"
 AUTHORITY_KEY = "ca.key"
@@ -32,13 +31,6 @@ BACKDATED = timedelta(hours=1)
 """A certificate is valid from a little before it was made, for clocks that are behind."""
 AUTHORITY_LIFETIME = timedelta(days=3650)
 LIFETIME = timedelta(days=365)
-
-
-class Signer(Unshown, frozen=True):
-    """PEM of an authority and of its key."""
-
-    certificate: bytes
-    key: bytes
 
 
 def make_signer(names: KeptAuthority, now: datetime) -> Signer:

@@ -168,11 +168,9 @@ async def _recorded(asked: ReadRecord | SwapRecord, outside: AskContext) -> Answ
 
 async def _minted(wanted: Mint) -> Answer:
     """Made in a thread, so that nothing else waits for it."""
-    from fairlead.engine.certificates.issuing import (  # noqa: PLC0415  (no round pays for it that makes no key)
-        Signer,
-        issue,
-        new_signer,
-    )
+    # No round pays for it that makes no key.
+    from fairlead.engine.certificates.issuing import issue, new_signer  # noqa: PLC0415
+    from fairlead.engine.certificates.pairs import Signer  # noqa: PLC0415
 
     now = clock.now()
 

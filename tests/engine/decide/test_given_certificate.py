@@ -10,7 +10,8 @@ from fairlead.core.act import Apply
 from fairlead.core.ask import Answer, Answers, Ask, Bad, Good, Need, Question, Shake
 from fairlead.core.decision import Decision, Hold, Move
 from fairlead.core.reason import Reason
-from fairlead.engine.certificates.issuing import Signer, issue, new_signer, service_names
+from fairlead.engine.certificates.issuing import issue, new_signer, service_names
+from fairlead.engine.certificates.pairs import Signer
 from fairlead.engine.certificates.secret_facts import certificates_in, leaf_of
 from fairlead.engine.decide.bundles import BundleTarget, Certificate, Place, text_of
 from fairlead.engine.decide.certificate import CertificateFacts
