@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from fairlead.contracts.plans.kinds import APP_ROLLOUTS, COMPONENTS, ROLLOUTS, Json
-from tests.contracts.plans.decide.applications import test_app_rollouts as snapshots
+from tests.contracts.plans.decide.applications import app_rollouts as snapshots
 from tests.contracts.plans.decide.applications import test_revision_rollouts as revisions
 from tests.contracts.plans.decide.applications.test_revision_rollouts import sizes
 from tests.contracts.plans.decide.applications.world import World, component
