@@ -68,7 +68,7 @@ async def test_workers_follow_their_leader_to_where_its_node_is(site: Site) -> N
     await label_nodes(site, None)
     await play.create(annotated(a_set(replicas=1, template=LED_BY_HAND), {EXCLUSIVE_TOPOLOGY: RACK}))
     await play.bind("a-0")
-    await play.until(lambda: play.operator.log.of("reconcile failed: node without topology"))
+    await play.until(lambda: play.operator.log.of("reconcile failed: node without topology"), every=0.2)
     assert play.worker_sets() == []
 
     await label_nodes(site, "r1")

@@ -84,7 +84,8 @@ async def test_a_conversion_that_another_tool_removed_is_repaired(site: Site, tm
         return bool((await definition(site))["spec"] == before["spec"])
 
     await site.until(is_repaired, following=[CUSTOM_RESOURCES])
-    await site.until(lambda: bool(stage.log.of("definition repaired")))  # said when the answer to the write has come
+    # Said when the answer to the write has come, which no event announces.
+    await site.until(lambda: bool(stage.log.of("definition repaired")), every=0.2)
 
 
 @everywhere(controllers=False, on=("sim", "real"))
