@@ -57,13 +57,11 @@ class Compared(Struct, frozen=True):
     bare: Sequence[Rolled]
     ideal: Sequence[Rolled]
     ours: Sequence[Rolled]
-    by_own_name: Sequence[Rolled] = ()
-    """The same with our own defaults; only many pairs are rolled so."""
     upstream: Sequence[Rolled] = ()
 
     @property
     def all(self) -> list[Rolled]:
-        return [*self.bare, *self.ideal, *self.ours, *self.by_own_name, *self.upstream]
+        return [*self.bare, *self.ideal, *self.ours, *self.upstream]
 
     def writes_per_batch(self, writes: float) -> float:
         return writes / (self.case.pairs * self.case.batches)
@@ -127,7 +125,7 @@ def _compared(each: Compared) -> list[Check]:
     if not (bare and ideal and ours):
         return [_missing(each.case.key)]
     done = all(one.phase.finished for one in each.all if one not in each.upstream)
-    broken = tuple(sum(one.verdict.violations for one in runs) for runs in (bare, ideal, (*ours, *each.by_own_name)))
+    broken = tuple(sum(one.verdict.violations for one in runs) for runs in (bare, ideal, ours))
     found = [
         Check(f"{name} finished", "yes" if done else "no", "yes", done),
         _factor(f"{name} time against the ideal", ours, ideal, ALONE_FACTOR if is_one else IDEAL_FACTOR),
@@ -138,10 +136,6 @@ def _compared(each: Compared) -> list[Check]:
             not any(broken),
         ),
     ]
-    if each.by_own_name:
-        found.append(
-            _factor(f"{name} time by our own defaults against the ideal", each.by_own_name, ideal, IDEAL_FACTOR)
-        )
     if is_one:
         most, writes = WRITES_PER_BATCH, each.writes_per_batch(fmean(one.phase.written.writes for one in ours))
         found.append(_factor(f"{name} time against the bare scaler", ours, bare, ALONE_FACTOR))

@@ -42,6 +42,7 @@ SETTING_UP = 1800.0
 """The same for what many rollouts take to come to rest, which is not measured."""
 QUIET = 2.0
 REPLICA_SETS = Resource("apps", "v1", "replicasets", "ReplicaSet")
+READY_PATH = "/readyz"
 _AT_ONCE = 20
 """Requests of the set-up that are under way at the same time."""
 
@@ -55,26 +56,19 @@ class Subject(Struct, frozen=True):
     """With what its rollouts end."""
     module: str = ""
     """Where it is one of ours that only measurements have."""
-    ready: str = "/readyz"
 
     def command(self, kubeconfig: Path, namespace: str, port: int) -> list[str]:
         if self.module:
             return [sys.executable, "-m", self.module, "--kubeconfig", str(kubeconfig), "-n", namespace]
-        programs = Path(sys.executable).parent
-        if self is BY_OWN_NAME:
-            given = [f"--kubeconfig={kubeconfig}", f"--port={port}", "--parts=plans", "--all-namespaces", "--no-lease"]
-            return [str(programs / "fairlead"), "operator", *given]
-        usual = [f"--kubeconfig={kubeconfig}", f"--health-addr=127.0.0.1:{port}"]
+        usual = [f"--kubeconfig={kubeconfig}", f"--health-addr=127.0.0.1:{port}", "--metrics-addr=127.0.0.1:0"]
         if self is UPSTREAM:
-            return [os.environ[PEER], *usual, "--metrics-addr=127.0.0.1:0"]
-        return [str(programs / "vela-core"), *usual, "--metrics-addr=0", "--kube-api-qps=0"]
+            return [os.environ[PEER], *usual]
+        return [str(Path(sys.executable).with_name("vela-core")), *usual[:2], "--metrics-addr=0", "--kube-api-qps=0"]
 
 
 BARE = Subject("bare", "bare scaler", Ending.MOVED, "bench.scaler")
 IDEAL = Subject("ideal", "ideal operator", module="bench.recording_scaler")
 FAIRLEAD = Subject("vela-core", "fairlead as vela-core")
-BY_OWN_NAME = Subject("fairlead", "fairlead operator", ready="/ready")
-"""With our own defaults; under the name of the contract four rollouts are worked on at once."""
 UPSTREAM = Subject("upstream", "upstream operator")
 
 
@@ -181,5 +175,5 @@ async def rolling(stage: Stage, subject: Subject) -> AsyncIterator[Process]:
     command = subject.command(stage.ground.kubeconfig_of(subject.name), stage.namespace, port)
     async with running(subject.name, command, stage.folder) as process:
         async with asyncio.timeout(LIMIT):
-            await until_ready(process, port, subject.ready)
+            await until_ready(process, port, READY_PATH)
         yield process

@@ -29,7 +29,6 @@ from bench.pair_cases import Case, rollout
 from bench.pairs import Ending, judge
 from bench.plan_stage import (
     BARE,
-    BY_OWN_NAME,
     FAIRLEAD,
     IDEAL,
     PEER,
@@ -90,7 +89,7 @@ class Bench:
             say(f"({case.key}) {case.title}: {subject.title}")
             rolled = await attempt(partial(self._rolled, case, subject, number))
             found.setdefault(subject.name, []).extend([rolled] if rolled else [])
-        return Compared(case, *(found.get(each.name, ()) for each in (BARE, IDEAL, FAIRLEAD, BY_OWN_NAME, UPSTREAM)))
+        return Compared(case, *(found.get(each.name, ()) for each in (BARE, IDEAL, FAIRLEAD, UPSTREAM)))
 
     async def _rolled(self, case: Case, subject: Subject, number: int) -> Rolled:
         names, place = case.names(), f"{case.key}-{number}-{subject.name}"
@@ -191,8 +190,8 @@ async def run(sizes: Sizes, keys: Sequence[str]) -> Figures:
     Many pairs go there and back, so that a control plane that grows slower counts for both.
     """
     subjects = [BARE, IDEAL, FAIRLEAD, *([UPSTREAM] if os.environ.get(PEER) else [])]
-    users = [each.name for each in (*subjects, BY_OWN_NAME)]
-    there_and_back = [BARE, IDEAL, FAIRLEAD, BY_OWN_NAME, BY_OWN_NAME, FAIRLEAD, IDEAL]
+    users = [each.name for each in subjects]
+    there_and_back = [BARE, IDEAL, FAIRLEAD, FAIRLEAD, IDEAL]
     compared: list[Compared] = []
     beside: list[Beside | None] = []
     rest: list[Rest | None] = []

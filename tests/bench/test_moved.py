@@ -8,7 +8,7 @@ from msgspec import structs
 from bench.audit import Written
 from bench.moved import Beside, Compared, Figures, Phase, Rest, Rolled, checks, report
 from bench.pairs import Verdict
-from bench.plan_stage import BARE, BY_OWN_NAME, FAIRLEAD, IDEAL, UPSTREAM, Subject
+from bench.plan_stage import BARE, FAIRLEAD, IDEAL, UPSTREAM, Subject
 from bench.plans import Sizes
 from bench.rollout import Load
 from bench.table import cores
@@ -78,14 +78,6 @@ def test_a_subject_that_was_measured_twice_counts_with_its_mean(again: float, ex
 
     assert over(Figures([found])) == expected
     assert report(Figures([found]), peer=False).count("| fairlead as vela-core |") == 2
-
-
-def test_our_own_defaults_are_held_against_the_ideal_too() -> None:
-    slow = structs.replace(compared(phase(), many=True), by_own_name=[rolled(BY_OWN_NAME, phase(7.3))])
-    broken = structs.replace(slow, by_own_name=[rolled(BY_OWN_NAME, phase(), Verdict(sums=1))])
-
-    assert over(Figures([slow])) == ["(b) time by our own defaults against the ideal"]
-    assert over(Figures([broken])) == ["(b) violations by the bare one, the ideal and us"]
 
 
 def test_what_went_wrong_in_any_run_counts() -> None:

@@ -21,10 +21,7 @@ APPLICATION_LIMIT = Flag(
     USUAL.application_revision_limit,
     "inactive ApplicationConfigurations that are kept",
 )
-AT_ONCE = 50
-"""More than the four of the contract's program: what a rollout does is to wait for the API server, and the more of them
-move in the same moment, the fewer statuses the controllers of their workloads write."""
-CONCURRENT = Flag("concurrent-reconciles", COUNT, AT_ONCE, "rollouts that are worked on at once")
+CONCURRENT = Flag("concurrent-reconciles", COUNT, USUAL.concurrent, "rollouts that are worked on at once")
 SYSTEM_NAMESPACE = Flag(
     "system-definition-namespace", option("NAME"), USUAL.system_namespace, "namespace of common definitions"
 )

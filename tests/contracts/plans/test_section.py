@@ -21,8 +21,7 @@ def settings(**section: object) -> PlanSettings:
 
 
 def test_nothing_needs_to_be_said() -> None:
-    """More rollouts move at once than under the contract's name, whose default is four."""
-    assert SECTION.settings(Given({}), CommonOptions()) == PlanSettings(concurrent=50)
+    assert SECTION.settings(Given({}), CommonOptions()) == PlanSettings()
 
 
 def test_a_section_says_what_flags_of_the_program_say() -> None:
