@@ -70,7 +70,10 @@ def show(command: Sequence[str | Path]) -> int:
     with _ended_together(running):
         with _signals_held_back():
             running.append(_Group(command))
-        return running[0].process.wait()
+        while (code := running[0].process.poll()) is None:
+            # A signal in the moment before a wait without an end would be heard after it.
+            time.sleep(_LOOK_EVERY)
+        return code
 
 
 @contextmanager
