@@ -35,7 +35,7 @@ from fairlead.engine.part import Part, PartContext
 from fairlead.engine.recording import RoundRecorder
 from fairlead.engine.serving.cluster_label import HEADER
 from fairlead.engine.trust_scopes import trust_scope
-from fairlead.engine.watch_troubles import Troubles
+from fairlead.engine.watch_troubles import WatchTroubles
 from fairlead.engine.webhooks.admission import AdmissionContext
 from fairlead.engine.webhooks.afterwards import Afterwards
 from fairlead.engine.webhooks.handlers import Webhooks
@@ -178,8 +178,8 @@ def _refused(log: FilteringBoundLogger, error: ApiError) -> None:
 
 
 def _caches(client: Client, log: FilteringBoundLogger) -> Caches:
-    def troubles(selection: Selection, is_optional: Callable[[], bool]) -> Troubles:
-        return Troubles(selection.resource, selection.namespace, log, is_optional)
+    def troubles(selection: Selection, is_optional: Callable[[], bool]) -> WatchTroubles:
+        return WatchTroubles(selection.resource, selection.namespace, log, is_optional)
 
     return Caches(client, troubles)
 
@@ -231,9 +231,9 @@ def _webhooks(
 ) -> Webhooks:
     """Whatever is shared with rounds is shared without their gate: reviews are answered by every replica."""
     record = recording.record if recording is not None else None
-    bench = AdmissionContext(Afterwards(log), log, notes.tell, record=record)
+    context = AdmissionContext(Afterwards(log), log, notes.tell, record=record)
     endpoints = tuple(endpoint for part in parts for endpoint in part.endpoints)
-    return Webhooks(endpoints, structs.replace(outside, gate=None), client, bench)
+    return Webhooks(endpoints, structs.replace(outside, gate=None), client, context)
 
 
 async def _preflight(

@@ -13,7 +13,7 @@ from msgspec import structs
 
 from fairlead import __version__
 from fairlead.contracts import deciders
-from fairlead.core.replay import DecidedRound, Made, Replayed, record_of, replayed
+from fairlead.core.replay import DecidedRound, Replayed, RoundResult, record_of, replayed
 from fairlead.engine import assembly, manager
 from fairlead.engine.rounds import Rounds
 from fairlead.engine.webhooks.admission import AdmissionContext
@@ -29,7 +29,7 @@ class Judge:
         self.wrong: list[Replayed] = []
         self._all = all_of_them
         self._deciders = deciders()
-        self._last: dict[tuple[str, str], Made] = {}
+        self._last: dict[tuple[str, str], RoundResult] = {}
         self._repeated = 0
 
     def record(self, decided: DecidedRound) -> None:
