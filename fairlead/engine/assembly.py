@@ -94,29 +94,13 @@ def put_together(
 
     `home` is the namespace for the lease when all namespaces are served; `caller` makes the calls to pods.
     """
-    headers = headers_of(options, home)
     metrics.host = getattr(transport, "host", "")
     rights = MissedRights()
-
-    def limited(gate: Callable[[], None] | None = None) -> Client:
-        """A client with a share of its own of the limit."""
-        return Client(
-            transport,
-            user_agent=agent_of(options),
-            limiter=Limiter(options.qps, options.burst, metrics.count_limited),
-            gate=gate,
-            timeout=options.client_timeout,
-            headers=headers,
-            observe=metrics.observe_call,
-            heard=rights.heard,
-        )
-
-    unlimited = Client(
-        transport, user_agent=agent_of(options), headers=headers, observe=metrics.observe_call, heard=rights.heard
-    )
+    clients = _Clients(options, home, transport, metrics, rights)
+    unlimited = clients.unlimited()
     terms = VersionTerms(options, unlimited, log)
     election = elections(options, home, unlimited, log, terms)
-    client = limited(election.gate if election is not None else None)
+    client = clients.limited(election.gate if election is not None else None)
     recorder = Recorder(client.uncounted(), options.process, options.identity, refused=partial(_refused, log))
     metrics.show_dropped_events(lambda: recorder.dropped)
     caches = _caches(client, log)
@@ -149,7 +133,7 @@ def put_together(
         kept=AnswerCache(),
         sessions=Sessions(),
         gate=election.gate if election is not None else None,
-        headers=headers,
+        headers=clients.headers,
         mistaken=lambda error: log.error("asking failed by a mistake of the operator", exc_info=error),
     )
     notes = Notes(recorder, Notices(outside, log))
@@ -161,7 +145,7 @@ def put_together(
         notes=notes,
         pace=Pace(options.interval, resync=options.resync),
         election=election,
-        webhooks=_webhooks(parts, outside, limited, notes, log, recording),
+        webhooks=_webhooks(parts, outside, clients.limited, notes, log, recording),
         rejoins=options.rejoins,
         leads=_leads(parts, metrics, rights),
         registered=terms.registered,
@@ -169,6 +153,41 @@ def put_together(
         recording=recording,
     )
     return manager, lambda: _preflight(unlimited, parts, options, log)
+
+
+class _Clients:
+    """Of the API server, for one process: all say who asks and where it belongs, and hear of rights that lack."""
+
+    def __init__(
+        self, options: OperatorOptions, home: str, transport: Transport, metrics: Metrics, rights: MissedRights
+    ) -> None:
+        self.headers = headers_of(options, home)
+        self._options = options
+        self._transport = transport
+        self._metrics = metrics
+        self._heard = rights.heard
+
+    def unlimited(self) -> Client:
+        return Client(
+            self._transport,
+            user_agent=agent_of(self._options),
+            headers=self.headers,
+            observe=self._metrics.observe_call,
+            heard=self._heard,
+        )
+
+    def limited(self, gate: Callable[[], None] | None = None) -> Client:
+        """A client with a share of its own of the limit."""
+        return Client(
+            self._transport,
+            user_agent=agent_of(self._options),
+            limiter=Limiter(self._options.qps, self._options.burst, self._metrics.count_limited),
+            gate=gate,
+            timeout=self._options.client_timeout,
+            headers=self.headers,
+            observe=self._metrics.observe_call,
+            heard=self._heard,
+        )
 
 
 def _refused(log: FilteringBoundLogger, error: ApiError) -> None:
