@@ -6,7 +6,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from fairlead.cli.commands.completion import Command, Option
+    from fairlead.cli.commands.completion import CompletedCommand, Option
 
 PROGRAMS = ("fairlead", "kubectl-fairlead")
 
@@ -35,7 +35,7 @@ complete -F _fairlead {programs}
 """
 
 
-def bash(commands: Sequence[Command]) -> str:
+def bash(commands: Sequence[CompletedCommand]) -> str:
     values, options = [], []
     for command in commands:
         for option in command.options:
@@ -83,7 +83,7 @@ compdef _fairlead {programs}
 """
 
 
-def zsh(commands: Sequence[Command]) -> str:
+def zsh(commands: Sequence[CompletedCommand]) -> str:
     return ZSH.format(
         programs=" ".join(PROGRAMS),
         commands="\n".join(f"        {_quoted(f'{command.name}:{command.help}')}" for command in commands),
@@ -91,7 +91,7 @@ def zsh(commands: Sequence[Command]) -> str:
     )
 
 
-def _zsh_words(command: Command) -> str:
+def _zsh_words(command: CompletedCommand) -> str:
     words = [_quoted(spec) for option in command.options for spec in _zsh_option(option)]
     if command.words:
         words.append(_quoted(f"1:word:({' '.join(command.words)})"))
@@ -116,7 +116,7 @@ def _zsh_values(option: Option) -> str:
     return f":value:({' '.join(option.values)})" if option.values else ":value: "
 
 
-def fish(commands: Sequence[Command]) -> str:
+def fish(commands: Sequence[CompletedCommand]) -> str:
     lines = ["# Completion of fairlead for fish: fairlead completion fish | source"]
     for program in PROGRAMS:
         lines.append(f"complete -c {program} -f")
@@ -126,7 +126,7 @@ def fish(commands: Sequence[Command]) -> str:
     return "\n".join(lines) + "\n"
 
 
-def _fish_options(start: str, command: Command) -> Iterator[str]:
+def _fish_options(start: str, command: CompletedCommand) -> Iterator[str]:
     if command.words:
         yield f"{start} -a {_fish(' '.join(command.words))}"
     for option in command.options:

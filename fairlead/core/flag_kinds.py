@@ -15,7 +15,7 @@ from kubeloop.durations import format_go, parse_human
 
 T = TypeVar("T")
 Json: TypeAlias = dict[str, object]
-Check: TypeAlias = Callable[[Json], None]
+ValueCheck: TypeAlias = Callable[[Json], None]
 """Raises ValueError with the end of a sentence for values that do not fit their keys."""
 Address: TypeAlias = tuple[str, int]
 """Host and port to listen at."""
@@ -191,7 +191,7 @@ def object_of(value: object, keys: Sequence[str], what: str) -> Json:
     return value
 
 
-def an_object(keys: Sequence[str], what: str, check: Check = lambda _: None) -> FlagKind[Json | None]:
+def an_object(keys: Sequence[str], what: str, check: ValueCheck = lambda _: None) -> FlagKind[Json | None]:
     def read(texts: tuple[str, ...]) -> Json | None:
         value = object_of(decoded(texts[0]), keys, what)
         check(value)
@@ -200,7 +200,7 @@ def an_object(keys: Sequence[str], what: str, check: Check = lambda _: None) -> 
     return FlagKind("JSON", read, nothing, document)
 
 
-def objects(keys: Sequence[str], what: str, check: Check = lambda _: None) -> FlagKind[tuple[Json, ...]]:
+def objects(keys: Sequence[str], what: str, check: ValueCheck = lambda _: None) -> FlagKind[tuple[Json, ...]]:
     """Each text is one object, or a list of them."""
 
     def read(texts: tuple[str, ...]) -> tuple[Json, ...]:

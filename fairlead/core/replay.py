@@ -15,7 +15,7 @@ from fairlead.core.written import Unwritten, read, written
 from kubeloop.sealed import Shut
 from kubeloop.unreadable import UNREADABLE
 
-Made: TypeAlias = Decision | Admit | Need | StartOver
+RoundResult: TypeAlias = Decision | Admit | Need | StartOver
 """What may come of deciding."""
 MOST_CHANGES = 20
 """Places that are told of two decisions that differ."""
@@ -27,7 +27,7 @@ class Decider(Struct, frozen=True):
 
     seen: Any
     """The type of its Snapshots."""
-    decide: Callable[[Any, datetime], Made]
+    decide: Callable[[Any, datetime], RoundResult]
 
 
 class RecordedRound(Struct, frozen=True, kw_only=True):
@@ -91,7 +91,7 @@ class DecidedRound(Struct, frozen=True):
     number: str
     at: datetime
     seen: Any
-    made: Made
+    made: RoundResult
 
 
 class NoRound(Unwritten):
@@ -108,7 +108,7 @@ def record_of(decided: DecidedRound, of: Any, release: str) -> bytes:
             round=decided.number,
             at=decided.at,
             seen=Raw(written(decided.seen, of)),
-            decision=Raw(written(decided.made, Made)),
+            decision=Raw(written(decided.made, RoundResult)),
         )
     )
 
@@ -123,7 +123,7 @@ def replayed(line: bytes, deciders: Mapping[str, Decider]) -> Replayed:
     decider = deciders.get(recorded.controller)
     if decider is None:
         raise Unwritten(f"this release has no controller {recorded.controller!r}")
-    then: Made = read(recorded.decision, Made)  # type: ignore[arg-type]
+    then: RoundResult = read(recorded.decision, RoundResult)  # type: ignore[arg-type]
     seen = read(recorded.seen, decider.seen)
     about = Replayed(
         controller=recorded.controller,
@@ -143,7 +143,7 @@ def replayed(line: bytes, deciders: Mapping[str, Decider]) -> Replayed:
     return msgspec.structs.replace(about, now=outline(now), changes=changes)
 
 
-def outline(made: Made) -> Outline:
+def outline(made: RoundResult) -> Outline:
     match made:
         case Decision(rule, verdict):
             return Outline(rule, type(verdict).__name__, verdict.reason.word)
@@ -153,9 +153,9 @@ def outline(made: Made) -> Outline:
             return Outline("", type(made).__name__)
 
 
-def differences(then: Made, now: Made) -> tuple[DecisionChange, ...]:
+def differences(then: RoundResult, now: RoundResult) -> tuple[DecisionChange, ...]:
     """Where they differ, the first MOST_CHANGES places."""
-    trees = [msgspec.json.decode(written(each, Made)) for each in (then, now)]
+    trees = [msgspec.json.decode(written(each, RoundResult)) for each in (then, now)]
     found = _differing("", *trees)
     return tuple(change for change, _ in zip(found, range(MOST_CHANGES), strict=False))
 

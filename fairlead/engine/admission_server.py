@@ -22,13 +22,13 @@ from fairlead.engine.serving.review_groups import joined_routes
 from fairlead.engine.serving.routes import Routes
 from fairlead.engine.traces import traced_handler
 from fairlead.engine.trust_scopes import trust_scope
-from fairlead.engine.watch_troubles import Troubles
+from fairlead.engine.watch_troubles import WatchTroubles
 from kubeloop.caches import Caches
 from kubeloop.objects.core import SECRETS
 from kubeloop.objects.meta import Ref
 
 
-def admission_server(given: WebhookOptions, manager: Manager, ground: ProcessContext) -> HttpsServer:
+def admission_server(given: WebhookOptions, manager: Manager, context: ProcessContext) -> HttpsServer:
     """With the routes that parts share with admission."""
     webhooks, trace, shared = manager.webhooks, manager.trace, manager.shared_routes
 
@@ -41,7 +41,7 @@ def admission_server(given: WebhookOptions, manager: Manager, ground: ProcessCon
 
     return HttpsServer(
         "webhooks",
-        secured_of(given, ground, manager.certificates),
+        secured_of(given, context, manager.certificates),
         opened,
         max((webhooks.timeout, *(each.timeout for each in shared))),
         limits=joined([each.limits for each in shared]),
@@ -51,50 +51,50 @@ def admission_server(given: WebhookOptions, manager: Manager, ground: ProcessCon
     )
 
 
-def secured_of(webhooks: WebhookOptions, ground: ProcessContext, kept: Certificates | None = None) -> Secured:
+def secured_of(webhooks: WebhookOptions, context: ProcessContext, kept: Certificates | None = None) -> Secured:
     """`kept` is what a part keeps for all webhooks of the process; None: the options say what is served."""
-    injector = _injector(webhooks, ground)
+    injector = _injector(webhooks, context)
     if kept is not None:
         return Secured(webhooks.port, kept, injector, webhooks.host)
     if webhooks.certificate_file:
         files = CertificateFiles(Path(webhooks.certificate_file), Path(webhooks.key_file))
-        followed = FromFiles(files, ground.log, follows=webhooks.renews)
+        followed = FromFiles(files, context.log, follows=webhooks.renews)
         return Secured(webhooks.port, followed, injector, webhooks.host)
     if webhooks.authority is not None:
-        return Secured(webhooks.port, _kept(webhooks.authority, webhooks, injector, ground), host=webhooks.host)
+        return Secured(webhooks.port, _kept(webhooks.authority, webhooks, injector, context), host=webhooks.host)
     injects = webhooks.injects
-    made = SelfSigned(_stored(webhooks, ground), injector if injects else None, ground.log, renews=webhooks.renews)
+    made = SelfSigned(_stored(webhooks, context), injector if injects else None, context.log, renews=webhooks.renews)
     return Secured(webhooks.port, made, None if injects else injector, webhooks.host)
 
 
-def _injector(webhooks: WebhookOptions, ground: ProcessContext) -> Injector | None:
+def _injector(webhooks: WebhookOptions, context: ProcessContext) -> Injector | None:
     """None where no contract has configurations that want the authority."""
-    served = trust_scope(ground.options, ground.home)
+    served = trust_scope(context.options, context.home)
     if served is None:
         return None
-    client, log = ground.client, ground.log
-    caches = Caches(client, lambda selection, _: Troubles(selection.resource, "", log))
+    client, log = context.client, context.log
+    caches = Caches(client, lambda selection, _: WatchTroubles(selection.resource, "", log))
     injector = Injector(client, served, log, caches, keeps=webhooks.renews)
-    ground.metrics.show_policies(lambda: policies(injector.entries()))
+    context.metrics.show_policies(lambda: policies(injector.entries()))
     return injector
 
 
 def _kept(
-    authority: KeptAuthority, webhooks: WebhookOptions, injector: Injector | None, ground: ProcessContext
+    authority: KeptAuthority, webhooks: WebhookOptions, injector: Injector | None, context: ProcessContext
 ) -> FromKeptAuthority:
-    home = place_of(ground.options, ground.home)
+    home = place_of(context.options, context.home)
     secret = Ref(SECRETS, home, webhooks.secret)
-    name = webhooks.dns_name or f"{ground.options.process}.{home}.svc"
-    client, log = ground.client, ground.log
-    caches = Caches(client, lambda selection, _: Troubles(selection.resource, home, log))
+    name = webhooks.dns_name or f"{context.options.process}.{home}.svc"
+    client, log = context.client, context.log
+    caches = Caches(client, lambda selection, _: WatchTroubles(selection.resource, home, log))
     stored = AuthoritySecret(client, secret, authority, name, log)
     return FromKeptAuthority(stored, injector if webhooks.injects else None, caches, log)
 
 
-def _stored(webhooks: WebhookOptions, ground: ProcessContext) -> StoredCertificate:
-    home = place_of(ground.options, ground.home)
-    name = webhooks.dns_name or f"{ground.options.process}.{home}.svc"
+def _stored(webhooks: WebhookOptions, context: ProcessContext) -> StoredCertificate:
+    home = place_of(context.options, context.home)
+    name = webhooks.dns_name or f"{context.options.process}.{home}.svc"
     lifetime = timedelta(seconds=webhooks.lifetime)
-    wanted = CertificateRequest(name, webhooks.organisation, lifetime, ground.options.process)
+    wanted = CertificateRequest(name, webhooks.organisation, lifetime, context.options.process)
     secret = Ref(SECRETS, home, webhooks.secret)
-    return StoredCertificate(ground.client, secret, wanted, ground.log, labels=labels_of(ground.options))
+    return StoredCertificate(context.client, secret, wanted, context.log, labels=labels_of(context.options))

@@ -35,7 +35,7 @@ from fairlead.engine.part import Part, PartContext
 from fairlead.engine.recording import RoundRecorder
 from fairlead.engine.serving.cluster_label import HEADER
 from fairlead.engine.trust_scopes import trust_scope
-from fairlead.engine.watch_troubles import Troubles
+from fairlead.engine.watch_troubles import WatchTroubles
 from fairlead.engine.webhooks.admission import AdmissionContext
 from fairlead.engine.webhooks.afterwards import Afterwards
 from fairlead.engine.webhooks.handlers import Webhooks
@@ -94,29 +94,13 @@ def put_together(
 
     `home` is the namespace for the lease when all namespaces are served; `caller` makes the calls to pods.
     """
-    headers = headers_of(options, home)
     metrics.host = getattr(transport, "host", "")
     rights = MissedRights()
-
-    def limited(gate: Callable[[], None] | None = None) -> Client:
-        """A client with a share of its own of the limit."""
-        return Client(
-            transport,
-            user_agent=agent_of(options),
-            limiter=Limiter(options.qps, options.burst, metrics.count_limited),
-            gate=gate,
-            timeout=options.client_timeout,
-            headers=headers,
-            observe=metrics.observe_call,
-            heard=rights.heard,
-        )
-
-    unlimited = Client(
-        transport, user_agent=agent_of(options), headers=headers, observe=metrics.observe_call, heard=rights.heard
-    )
+    clients = _Clients(options, home, transport, metrics, rights)
+    unlimited = clients.unlimited()
     terms = VersionTerms(options, unlimited, log)
     election = elections(options, home, unlimited, log, terms)
-    client = limited(election.gate if election is not None else None)
+    client = clients.limited(election.gate if election is not None else None)
     recorder = Recorder(client.uncounted(), options.process, options.identity, refused=partial(_refused, log))
     metrics.show_dropped_events(lambda: recorder.dropped)
     caches = _caches(client, log)
@@ -149,7 +133,7 @@ def put_together(
         kept=AnswerCache(),
         sessions=Sessions(),
         gate=election.gate if election is not None else None,
-        headers=headers,
+        headers=clients.headers,
         mistaken=lambda error: log.error("asking failed by a mistake of the operator", exc_info=error),
     )
     notes = Notes(recorder, Notices(outside, log))
@@ -161,7 +145,7 @@ def put_together(
         notes=notes,
         pace=Pace(options.interval, resync=options.resync),
         election=election,
-        webhooks=_webhooks(parts, outside, limited, notes, log, recording),
+        webhooks=_webhooks(parts, outside, clients.limited, notes, log, recording),
         rejoins=options.rejoins,
         leads=_leads(parts, metrics, rights),
         registered=terms.registered,
@@ -171,6 +155,41 @@ def put_together(
     return manager, lambda: _preflight(unlimited, parts, options, log)
 
 
+class _Clients:
+    """Of the API server, for one process: all say who asks and where it belongs, and hear of rights that lack."""
+
+    def __init__(
+        self, options: OperatorOptions, home: str, transport: Transport, metrics: Metrics, rights: MissedRights
+    ) -> None:
+        self.headers = headers_of(options, home)
+        self._options = options
+        self._transport = transport
+        self._metrics = metrics
+        self._heard = rights.heard
+
+    def unlimited(self) -> Client:
+        return Client(
+            self._transport,
+            user_agent=agent_of(self._options),
+            headers=self.headers,
+            observe=self._metrics.observe_call,
+            heard=self._heard,
+        )
+
+    def limited(self, gate: Callable[[], None] | None = None) -> Client:
+        """A client with a share of its own of the limit."""
+        return Client(
+            self._transport,
+            user_agent=agent_of(self._options),
+            limiter=Limiter(self._options.qps, self._options.burst, self._metrics.count_limited),
+            gate=gate,
+            timeout=self._options.client_timeout,
+            headers=self.headers,
+            observe=self._metrics.observe_call,
+            heard=self._heard,
+        )
+
+
 def _refused(log: FilteringBoundLogger, error: ApiError) -> None:
     lacks_right = isinstance(error, Forbidden) and "being terminated" not in str(error)
     right = "allow create and patch of events, in events.k8s.io or core; " if lacks_right else ""
@@ -178,8 +197,8 @@ def _refused(log: FilteringBoundLogger, error: ApiError) -> None:
 
 
 def _caches(client: Client, log: FilteringBoundLogger) -> Caches:
-    def troubles(selection: Selection, is_optional: Callable[[], bool]) -> Troubles:
-        return Troubles(selection.resource, selection.namespace, log, is_optional)
+    def troubles(selection: Selection, is_optional: Callable[[], bool]) -> WatchTroubles:
+        return WatchTroubles(selection.resource, selection.namespace, log, is_optional)
 
     return Caches(client, troubles)
 
@@ -231,9 +250,9 @@ def _webhooks(
 ) -> Webhooks:
     """Whatever is shared with rounds is shared without their gate: reviews are answered by every replica."""
     record = recording.record if recording is not None else None
-    bench = AdmissionContext(Afterwards(log), log, notes.tell, record=record)
+    context = AdmissionContext(Afterwards(log), log, notes.tell, record=record)
     endpoints = tuple(endpoint for part in parts for endpoint in part.endpoints)
-    return Webhooks(endpoints, structs.replace(outside, gate=None), client, bench)
+    return Webhooks(endpoints, structs.replace(outside, gate=None), client, context)
 
 
 async def _preflight(

@@ -27,15 +27,15 @@ class ControllerLane:
         log: FilteringBoundLogger,
         *,
         workers: int = 1,
-        beside: bool = True,
+        background: bool = True,
     ) -> None:
-        """`beside`: no rollout waits for its rounds."""
+        """`background`: no rollout waits for its rounds."""
         self.controller = controller
         self.rounds = rounds
         self.queue = queue
         self._log = log
         self._workers = workers
-        self._beside = beside
+        self._background = background
 
     def wake(self, key: RolloutKey, initial: bool, *, gently: bool = False) -> None:
         if gently:
@@ -64,7 +64,7 @@ class ControllerLane:
 
     def _failed(self, key: RolloutKey, error: Exception) -> None:
         said, title = self.controller.failure or "reconcile failed", self.controller.title(key)
-        if self._beside and isinstance(error, KubeError) and not self.controller.failure:
+        if self._background and isinstance(error, KubeError) and not self.controller.failure:
             return  # the write that failed has its record
         if isinstance(error, PassFailed | KubeError):
             self._log.warning(said, rollout=title, error=str(error))

@@ -166,7 +166,7 @@ class Manager:
         # In the background one at a time: they shall not use up what the client may send while a rollout has something
         # to do.
         workers = 1 if controller.background else controller.workers or WORKERS
-        return ControllerLane(controller, rounds, queue, self._log, workers=workers, beside=controller.background)
+        return ControllerLane(controller, rounds, queue, self._log, workers=workers, background=controller.background)
 
     async def run(self) -> None:
         """Until cancelled, until `stop`, or until the lease is lost."""

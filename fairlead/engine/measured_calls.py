@@ -11,11 +11,11 @@ from fairlead.engine.serving.cluster_label import HEADER
 from kubeloop import clock
 from kubeloop.calls import Call, Caller, Reply
 
-Counts: TypeAlias = Callable[[Call, int | None, float], bool]
+CallCounter: TypeAlias = Callable[[Call, int | None, float], bool]
 """Told of a call, its status, None without an answer, and its seconds; whether it is counted there."""
 
 
-def measured(caller: Caller, metrics: Metrics, counts: Sequence[Counts] = ()) -> Caller:
+def measured(caller: Caller, metrics: Metrics, counts: Sequence[CallCounter] = ()) -> Caller:
     """What none of `counts` counts is a call to a pod."""
 
     async def call(sent: Call) -> Reply:

@@ -18,15 +18,15 @@ TIMEOUT = 10.0
 """Seconds for a request, reviews included."""
 
 
-def metrics_server(given: MetricsOptions, ground: ProcessContext) -> HttpsServer:
-    routes = {given.path: AuthorizedHandler(showing(ground.metrics), ground.client, ground.log)}
-    secured = Secured(given.port, _certificates(given, ground), host=given.host)
+def metrics_server(given: MetricsOptions, context: ProcessContext) -> HttpsServer:
+    routes = {given.path: AuthorizedHandler(showing(context.metrics), context.client, context.log)}
+    secured = Secured(given.port, _certificates(given, context), host=given.host)
     return HttpsServer("metrics", secured, lambda _: nullcontext(routes), TIMEOUT, tls=given.tls)
 
 
-def _certificates(given: MetricsOptions, ground: ProcessContext) -> Certificates:
+def _certificates(given: MetricsOptions, context: ProcessContext) -> Certificates:
     """The files are followed where both are there when the process starts."""
     files = CertificateFiles(Path(given.certificate_file), Path(given.key_file))
     if given.certificate_file and files.certificate.exists() and files.key.exists():
-        return FromFiles(files, ground.log, follows=True)
-    return InMemory(ground.options.process, ground.log)
+        return FromFiles(files, context.log, follows=True)
+    return InMemory(context.options.process, context.log)

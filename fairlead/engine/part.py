@@ -17,7 +17,7 @@ from fairlead.core.decision import Decide
 from fairlead.core.replay import DecidedRound
 from fairlead.engine.controller import Controller
 from fairlead.engine.decide.ca_injection import TrustScope
-from fairlead.engine.measured_calls import Counts
+from fairlead.engine.measured_calls import CallCounter
 from fairlead.engine.metrics import Metrics
 from fairlead.engine.serving.https_server import USUAL_LIMITS, HttpsServer, Limits
 from fairlead.engine.serving.routes import Routes
@@ -112,5 +112,5 @@ class Part(Struct, frozen=True, kw_only=True):
     """By the name that they are kept under: what decides the steps of tasks."""
     leads: Callable[[bool], None] = lambda _: None
     """Told when this replica takes the lead and when it gives it up."""
-    counts: Counts | None = None
+    counts: CallCounter | None = None
     """Told of every call outside the cluster's API; those that it does not count are calls to pods."""

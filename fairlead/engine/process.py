@@ -123,8 +123,8 @@ async def _process(options: OperatorOptions, log: FilteringBoundLogger) -> None:
             async with _connected(config, trace) as transport, _calling(trace) as caller:
                 manager, preflight = put_together(options, config.namespace, transport, metrics, log, caller)
                 manager.trace = trace
-                ground = ProcessContext(options, config.namespace, transport, metrics, log)
-                await _work(manager, preflight, ground, ending, served)
+                context = ProcessContext(options, config.namespace, transport, metrics, log)
+                await _work(manager, preflight, context, ending, served)
     log.info("stopped")
 
 
@@ -155,40 +155,40 @@ def _plain_metrics(
 
 
 async def _work(
-    manager: Manager, preflight: Preflight, ground: ProcessContext, ending: Shutdown, served: asyncio.Event
+    manager: Manager, preflight: Preflight, context: ProcessContext, ending: Shutdown, served: asyncio.Event
 ) -> None:
     """`served` is set when the API server meets everything here that it may ask."""
     async with AsyncExitStack() as stack:
-        servers = _servers(manager, ground)
-        shared = ServingContext(ground.metrics, ground.log, ending, ground.options.cluster)
+        servers = _servers(manager, context)
+        shared = ServingContext(context.metrics, context.log, ending, context.options.cluster)
         for server in servers:
             await stack.enter_async_context(serving_https(server, shared))
         served.set()
-        for server in _metrics_servers(ground):
+        for server in _metrics_servers(context):
             await stack.enter_async_context(serving_https(server, shared))
         if servers:
             # A cluster that is slow or out of order must not end a process whose webhooks answer.
-            await _rounds(manager, lambda: _forbearing(preflight, ground.log), ending)
+            await _rounds(manager, lambda: _forbearing(preflight, context.log), ending)
         else:
             await _rounds(manager, preflight, ending)
 
 
-def _servers(manager: Manager, ground: ProcessContext) -> tuple[HttpsServer, ...]:
+def _servers(manager: Manager, context: ProcessContext) -> tuple[HttpsServer, ...]:
     """What the API server meets here: admission, and what parts serve beside it."""
-    if ground.options.webhooks is None:
+    if context.options.webhooks is None:
         return manager.servers
     from fairlead.engine.admission_server import admission_server  # noqa: PLC0415  (certificates take 8 MB)
 
-    return (admission_server(ground.options.webhooks, manager, ground), *manager.servers)
+    return (admission_server(context.options.webhooks, manager, context), *manager.servers)
 
 
-def _metrics_servers(ground: ProcessContext) -> tuple[HttpsServer, ...]:
-    given = ground.options.secure_metrics
+def _metrics_servers(context: ProcessContext) -> tuple[HttpsServer, ...]:
+    given = context.options.secure_metrics
     if given is None:
         return ()
     from fairlead.engine.metrics_server import metrics_server  # noqa: PLC0415  (likewise)
 
-    return (metrics_server(given, ground),)
+    return (metrics_server(given, context),)
 
 
 async def _rounds(manager: Manager, preflight: Preflight, ending: Shutdown) -> None:

@@ -22,14 +22,14 @@ from kubeloop.ledger import Cache
 S = TypeVar("S")
 
 
-class _Said(Struct, frozen=True):
+class _LastWords(Struct, frozen=True):
     """The last words about a rollout, so that they are logged and told when they change and not each round."""
 
     rule: str
     reason: Reason
     tells: tuple[EventNote, ...]
     asides: tuple[SideNote, ...]
-    sayings: tuple[LogRecord, ...] = ()
+    records: tuple[LogRecord, ...] = ()
 
     def is_of(self, decision: Decision) -> bool:
         return (self.rule, self.reason) == (decision.rule, decision.verdict.reason) and (self.tells, self.asides) == (
@@ -38,7 +38,7 @@ class _Said(Struct, frozen=True):
         )
 
 
-_NOTHING = _Said("", Reason.COMPLETE, (), ())
+_NOTHING = _LastWords("", Reason.COMPLETE, (), ())
 
 
 class RoundLog(Generic[S]):
@@ -54,7 +54,7 @@ class RoundLog(Generic[S]):
         self._log = log
         self._tell = tell
         self._notice = notice
-        self._said: dict[RolloutKey, _Said] = {}
+        self._said: dict[RolloutKey, _LastWords] = {}
         self._noticed: dict[RolloutKey, tuple[EventNote, ...]] = {}
         """What the last decision told whose writes all succeeded."""
 
@@ -66,12 +66,12 @@ class RoundLog(Generic[S]):
         """Tells the log and people what is new of a decision."""
         before = said = self._said.get(key, _NOTHING)
         if not before.is_of(decision):
-            sayings = self._controller.say(seen, decision, now)
-            said = _Said(decision.rule, decision.verdict.reason, decision.tell, decision.asides, sayings)
+            records = self._controller.say(seen, decision, now)
+            said = _LastWords(decision.rule, decision.verdict.reason, decision.tell, decision.asides, records)
             self._said[key] = said
-        for saying in said.sayings:
-            if saying.repeated or saying not in before.sayings:
-                self._record(saying, {"rollout": self._controller.title(key), "rule": decision.rule})
+        for record in said.records:
+            if record.repeated or record not in before.records:
+                self._record(record, {"rollout": self._controller.title(key), "rule": decision.rule})
         for tell in decision.tell:
             if tell.repeated or tell not in before.tells:
                 self._tell(tell)
@@ -104,14 +104,14 @@ class RoundLog(Generic[S]):
         done = self._controller.done[Does(line.does)]
         keys = keys_of(line)
         if line.outcome in ("ok", "gone", EXISTS):
-            said = LogRecord(done.level, done.message, keys)
+            record = LogRecord(done.level, done.message, keys)
         elif line.outcome == CONFLICT:
-            said = LogRecord("debug", "somebody else wrote first", keys)
+            record = LogRecord("debug", "somebody else wrote first", keys)
         elif line.outcome == DRY_RUN:
-            said = LogRecord("debug", "write tried, and nothing stored", keys)
+            record = LogRecord("debug", "write tried, and nothing stored", keys)
         else:
-            said = LogRecord("warn", "write failed", keys)
-        self._record(said, {})
+            record = LogRecord("warn", "write failed", keys)
+        self._record(record, {})
 
     def waits_for_caches(self, key: RolloutKey, lacking: Iterable[Cache]) -> None:
         kinds = ",".join(dict.fromkeys(cache.selection.resource.plural for cache in lacking))
@@ -121,6 +121,6 @@ class RoundLog(Generic[S]):
         self._said.pop(key, None)
         self._noticed.pop(key, None)
 
-    def _record(self, saying: LogRecord, keys: Mapping[str, object]) -> None:
-        method = "warning" if saying.level == "warn" else saying.level
-        getattr(self._log, method)(saying.message, **keys, **saying.keys)
+    def _record(self, record: LogRecord, keys: Mapping[str, object]) -> None:
+        method = "warning" if record.level == "warn" else record.level
+        getattr(self._log, method)(record.message, **keys, **record.keys)

@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     from structlog.types import FilteringBoundLogger
 
 
-class Troubles:
+class WatchTroubles:
     """The words about one informer; `failed` and `restored` are what it calls."""
 
     def __init__(

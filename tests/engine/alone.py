@@ -15,7 +15,7 @@ from fairlead.engine.driver.questions import AskContext
 from fairlead.engine.lane import ControllerLane
 from fairlead.engine.manager import BACKGROUND_BACK_OFF
 from fairlead.engine.rounds import Rounds, RoundTerms
-from fairlead.engine.watch_troubles import Troubles
+from fairlead.engine.watch_troubles import WatchTroubles
 from kubeloop.caches import Caches
 from kubeloop.client import Client
 from kubeloop.ledger import Ledger
@@ -24,7 +24,7 @@ from kubeloop.queue import Queue
 
 def caches_of(client: Client, log: FilteringBoundLogger) -> Caches:
     """As a process has them."""
-    return Caches(client, lambda selection, _: Troubles(selection.resource, "", log))
+    return Caches(client, lambda selection, _: WatchTroubles(selection.resource, "", log))
 
 
 def rounds_of(

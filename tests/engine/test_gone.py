@@ -16,7 +16,7 @@ from fairlead.core.reason import Reason
 from fairlead.engine.controller import Controller, LogRecord, RolloutKey
 from fairlead.engine.driver.questions import AskContext
 from fairlead.engine.rounds import PassFailed, Rounds, RoundTerms
-from fairlead.engine.watch_troubles import Troubles
+from fairlead.engine.watch_troubles import WatchTroubles
 from kubeloop.caches import Caches
 from kubeloop.client import Client
 from kubeloop.errors import KubeError
@@ -43,7 +43,7 @@ class Mourner:
     def __init__(self, world: World) -> None:
         log, client = world.log.logger(), Client(world.wire)
         self.holds: Reason | None = None
-        self.caches = Caches(client, lambda selection, _: Troubles(selection.resource, "", log))
+        self.caches = Caches(client, lambda selection, _: WatchTroubles(selection.resource, "", log))
         self.pods = self.caches.informer(PODS, Pod, namespace="test")
         self.gone = Tombstones(self.pods, lambda pod: (pod.metadata.namespace,))
         controller = Controller(

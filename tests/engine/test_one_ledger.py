@@ -16,7 +16,7 @@ from fairlead.core.reason import Reason
 from fairlead.engine.controller import Controller, LogRecord, RolloutKey
 from fairlead.engine.driver.questions import AskContext
 from fairlead.engine.rounds import Rounds, RoundTerms
-from fairlead.engine.watch_troubles import Troubles
+from fairlead.engine.watch_troubles import WatchTroubles
 from kubeloop.caches import Caches
 from kubeloop.client import Client
 from kubeloop.ledger import Ledger
@@ -34,7 +34,7 @@ class Scene:
     def __init__(self, world: World) -> None:
         log = world.log.logger()
         client = Client(world.wire)
-        self.caches = Caches(client, lambda selection, _: Troubles(selection.resource, "", log))
+        self.caches = Caches(client, lambda selection, _: WatchTroubles(selection.resource, "", log))
         self.pods = self.caches.informer(PODS, Pod, namespace="test")
         self.seen: list[dict[str, str]] = []
         """What each look of the set saw: pods by name with their mark."""

@@ -33,7 +33,7 @@ from fairlead.core.decision import Decide
 from fairlead.engine.controller import Controller
 from fairlead.engine.metrics import Metrics
 from fairlead.engine.part import PartContext
-from fairlead.engine.watch_troubles import Troubles
+from fairlead.engine.watch_troubles import WatchTroubles
 from kubeloop.caches import Caches
 from kubeloop.client import Client
 from kubesim.cluster import Cluster
@@ -73,7 +73,7 @@ def _everything() -> tuple[list[Controller[Any]], Mapping[str, Decide[Any]]]:
     async def built() -> tuple[list[Controller[Any]], Mapping[str, Decide[Any]]]:
         log, metrics = Log().logger(), Metrics()
         client = Client(Cluster(seed=1).transport())
-        caches = Caches(client, lambda selection, _: Troubles(selection.resource, "", log))
+        caches = Caches(client, lambda selection, _: WatchTroubles(selection.resource, "", log))
         settings = Settings(phased_deployments=True)
         first = with_phased(zones(caches, (), settings, metrics.of(ZoneMetrics), log), caches, (), settings)
         others = environments(caches, EnvironmentSettings(), metrics.of(EnvironmentMetrics), log, lambda: False)

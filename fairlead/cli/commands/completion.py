@@ -30,7 +30,7 @@ class Option(Struct, frozen=True):
     """All that may follow, where that is known."""
 
 
-class Command(Struct, frozen=True):
+class CompletedCommand(Struct, frozen=True):
     name: str
     help: str
     options: tuple[Option, ...] = ()
@@ -47,7 +47,7 @@ def run(arguments: argparse.Namespace) -> int:
     return exits.OK
 
 
-def commands() -> tuple[Command, ...]:
+def commands() -> tuple[CompletedCommand, ...]:
     """What can be typed after `fairlead`."""
     from fairlead.cli.main import COMMANDS, parser_of
 
@@ -55,12 +55,12 @@ def commands() -> tuple[Command, ...]:
     for name, summary in COMMANDS:
         if name in WITHOUT_OPTIONS:
             others = (*(other for other, _ in COMMANDS), "exit-codes") if name == "help" else ()
-            found.append(Command(name, summary, words=others))
+            found.append(CompletedCommand(name, summary, words=others))
         else:
             actions = parser_of(name)._actions  # noqa: SLF001  argparse shows them nowhere else
             options = tuple(_option(action) for action in actions if action.option_strings)
             words = tuple(str(word) for action in actions if not action.option_strings for word in action.choices or ())
-            found.append(Command(name, summary, options, words))
+            found.append(CompletedCommand(name, summary, options, words))
     return tuple(found)
 
 

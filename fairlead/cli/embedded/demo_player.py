@@ -28,7 +28,7 @@ async def _follow_rollout(demo: Demo, client: Client, *, color: bool) -> None:
     from fairlead.cli.commands.watch import WatchScope, follow
     from fairlead.cli.connect import Cluster
     from fairlead.cli.views.screens import screen
-    from fairlead.cli.views.worst_seen import Witness
+    from fairlead.cli.views.worst_seen import WorstSeenScreen
 
     cluster = Cluster(client, (demo.namespace,))
     print(f"{demo.story}\n", flush=True)
@@ -37,13 +37,13 @@ async def _follow_rollout(demo: Demo, client: Client, *, color: bool) -> None:
     with screen(color=color) as shown:
         await follow(cluster, WatchScope(demo.rollout), shown)
         worst = WorstSeen()
-        witness = Witness(shown, worst)
+        watched = WorstSeenScreen(shown, worst)
         begun = asyncio.get_running_loop().time()
         async with asyncio.TaskGroup() as tasks:
-            looking = tasks.create_task(follow(cluster, WatchScope(demo.rollout, forever=True), witness))
-            await demo.change(client, lambda text: witness.say(text, clock.now()))
+            looking = tasks.create_task(follow(cluster, WatchScope(demo.rollout, forever=True), watched))
+            await demo.change(client, lambda text: watched.say(text, clock.now()))
             looking.cancel()
-        await follow(cluster, WatchScope(demo.rollout), witness)
+        await follow(cluster, WatchScope(demo.rollout), watched)
         took = asyncio.get_running_loop().time() - begun
     print(f"\nDone in {took:.0f} s: {demo.summary(worst)}", flush=True)
 

@@ -78,10 +78,10 @@ async def served(around: OperatorSurroundings) -> AsyncIterator[Served]:
     authority = Authority()
     await asyncio.to_thread(_write_certificates, folder, authority, tuple(doors))
     webhooks = WebhookOptions(port=port, host=LOCAL, secret="fairlead-webhooks", organisation="fairlead")  # noqa: S106
-    ground = ProcessContext(options, HOME, around.transport, metrics, log)
+    context = ProcessContext(options, HOME, around.transport, metrics, log)
     shared = ServingContext(metrics, log, Shutdown(0.0))
     async with AsyncExitStack() as stack:
-        for server in (admission_server(webhooks, manager, ground), *manager.servers):
+        for server in (admission_server(webhooks, manager, context), *manager.servers):
             await stack.enter_async_context(serving_https(server, shared))
         for host, own in doors.items():
             around.egress.forward(await _service(around.client, host), own)

@@ -11,15 +11,15 @@ from typing import TypeAlias
 
 from fairlead.core.flags import meant
 
-Section: TypeAlias = Mapping[str, object]
+ConfigSection: TypeAlias = Mapping[str, object]
 
 
-def read(name: str, parts: Sequence[str]) -> dict[str, Section]:
+def read(name: str, parts: Sequence[str]) -> dict[str, ConfigSection]:
     """The sections by part, each of a part that is served."""
     if not name:
         return {}
     content = _content(name)
-    sections: dict[str, Section] = {}
+    sections: dict[str, ConfigSection] = {}
     for key, section in content.items():
         if key not in parts:
             raise ValueError(

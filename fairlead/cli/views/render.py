@@ -232,8 +232,8 @@ def change(seen: Explain) -> str:
     """One line that differs exactly when something worth telling has changed; it contains no time."""
     stands = seen.stands
     where = f"{seen.namespace}/{name_of(seen)}" if seen.namespace else name_of(seen)
-    zones = ", ".join(f"{lane.name} {lane.phase} {lane.done}/{lane.total}" for lane in stands.lanes)
-    text = f"{where} {stands.phase} {stands.done}/{stands.total} {stands.unit}{f' ({zones})' if zones else ''}"
+    lanes = ", ".join(f"{lane.name} {lane.phase} {lane.done}/{lane.total}" for lane in stands.lanes)
+    text = f"{where} {stands.phase} {stands.done}/{stands.total} {stands.unit}{f' ({lanes})' if lanes else ''}"
     if seen.blocked_by:
         text += f"; {''.join(_labelled(waits_of(seen)[0].text))}"
         more = len(seen.blocked_by) - 1

@@ -12,7 +12,7 @@ if TYPE_CHECKING:
     from fairlead.engine.demo import WorstSeen
 
 
-class Witness:
+class WorstSeenScreen:
     """Passes on what is seen to a screen."""
 
     def __init__(self, screen: Journal, worst: WorstSeen) -> None:

@@ -1,6 +1,6 @@
 """Looking at environments: documents of what the operator would decide, without a call to environmentd.
 
-What only the operator asks is told from what it has recorded, as `retelling` does. The operator's settings are not
+What only the operator asks is told from what it has recorded (`decide.recorded_waits`). The operator's settings are not
 known here; as far as they matter they are read off what is there.
 """
 

@@ -162,15 +162,9 @@ def _key(name: str, place: str) -> bytes:
         text = Path(name).read_bytes()
     except OSError as error:
         raise FlagError(f"{place} names {name}, which cannot be read ({error.strerror}): correct the path") from error
-    from cryptography.exceptions import UnsupportedAlgorithm
-    from cryptography.hazmat.primitives.asymmetric.rsa import RSAPublicKey
-    from cryptography.hazmat.primitives.serialization import load_pem_public_key
+    from fairlead.contracts.environments.decide.license import is_public_key
 
-    try:
-        key = load_pem_public_key(text)
-    except (ValueError, UnsupportedAlgorithm):
-        key = None
-    if not isinstance(key, RSAPublicKey):
+    if not is_public_key(text):
         raise FlagError(f"{place} names {name}, which is no RSA public key in PEM: license keys are signed with RSA")
     return text
 

@@ -23,7 +23,7 @@ from fairlead.engine.certificates.served import Credentials
 from fairlead.engine.certificates.trouble import CertificateTrouble
 from fairlead.engine.certificates.whole_secret import WholeSecret, read_secret
 from fairlead.engine.decide.certificate import KeepServing, Serve, handover
-from fairlead.engine.decide.kept_authority import LOOKED_AT, Fate, Keep, Renew, Sign, fate_of, is_settled
+from fairlead.engine.decide.kept_authority import LOOKED_AT, AuthorityFate, Keep, Renew, Sign, fate_of, is_settled
 from fairlead.engine.options import KeptAuthority
 from kubeloop import clock, request
 from kubeloop.caches import Caches
@@ -66,7 +66,7 @@ class AuthoritySecret:
                 return signing.pair_of(entries)
         raise CertificateTrouble(f"{self.secret} is written by others all the time: see who does, and end it")
 
-    def _fate(self, data: Mapping[str, bytes]) -> Fate:
+    def _fate(self, data: Mapping[str, bytes]) -> AuthorityFate:
         authority = signing.worth_of_signer(signing.signer_of(data), self._names)
         return fate_of(authority, signing.worth_of_pair(signing.pair_of(data), self._name), clock.now())
 

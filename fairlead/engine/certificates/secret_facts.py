@@ -29,8 +29,6 @@ from fairlead.engine.decide.rotation_snapshot import (
 )
 from fairlead.engine.decide.trust import covers
 
-NO_CERTIFICATE = Pair(b"", b"")
-
 
 @lru_cache(maxsize=64)
 def certificates_in(pem: bytes) -> tuple[Certificate, ...]:

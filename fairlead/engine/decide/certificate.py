@@ -59,10 +59,10 @@ class Broken(Struct, frozen=True):
     text: str
 
 
-Fate: TypeAlias = Use | Make | Broken
+CertificateFate: TypeAlias = Use | Make | Broken
 
 
-def fate_of(stored: CertificateFacts | None, secret: str, name: str, now: datetime) -> Fate:
+def fate_of(stored: CertificateFacts | None, secret: str, name: str, now: datetime) -> CertificateFate:
     """What to do with what the Secret holds (None: there is no Secret), wanting a certificate for `name`."""
     if stored is None:
         return Make("there is no Secret")
@@ -79,7 +79,7 @@ def fate_of(stored: CertificateFacts | None, secret: str, name: str, now: dateti
     return Use()
 
 
-def successor_of(fate: Fate, stored: CertificateFacts | None, *, is_served: bool) -> Fate:
+def successor_of(fate: CertificateFate, stored: CertificateFacts | None, *, is_served: bool) -> CertificateFate:
     """What to do with the stored one when the certificate that is served is due: `is_served`, it is the same.
 
     Only what an operator of the contract made is made anew; another one is used for as long as it can be.

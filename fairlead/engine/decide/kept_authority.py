@@ -56,10 +56,10 @@ class Renew(Struct, frozen=True):
     why: str
 
 
-Fate: TypeAlias = Keep | Sign | Renew
+AuthorityFate: TypeAlias = Keep | Sign | Renew
 
 
-def fate_of(authority: Worth, certificate: Worth, now: datetime) -> Fate:
+def fate_of(authority: Worth, certificate: Worth, now: datetime) -> AuthorityFate:
     if why := authority.lacks(now):
         return Renew(f"the authority {why}")
     if why := certificate.lacks(now):

@@ -94,10 +94,10 @@ class NoReview(Exception):
 class Admission(Generic[S]):
     """The handler of one webhook."""
 
-    def __init__(self, endpoint: WebhookEndpoint[S], outside: AskContext, bench: AdmissionContext) -> None:
+    def __init__(self, endpoint: WebhookEndpoint[S], outside: AskContext, context: AdmissionContext) -> None:
         self._endpoint = endpoint
         self._outside = outside
-        self._bench = bench
+        self._context = context
 
     async def __call__(self, call: Call) -> Reply:
         if len(call.body) > LARGEST_BODY:
@@ -106,7 +106,7 @@ class Admission(Generic[S]):
             envelope, review = _read(call)
         except NoReview as error:
             return text(400, str(error))
-        log = self._bench.log.bind(method=self._endpoint.name, **{"request.uid": review.uid})
+        log = self._context.log.bind(method=self._endpoint.name, **{"request.uid": review.uid})
         try:
             log = log.bind(**self._endpoint.keys(self._endpoint.gather(review, Answers())))
             self._announce(review, log)
@@ -134,16 +134,16 @@ class Admission(Generic[S]):
         ask = asker(outside, deadline=begun + SHARE * timeout, heard=self._heard(review, log))
         first = endpoint.gather(review, Answers())
         try:
-            async with self._bench.turns.of(endpoint.contested(first), until):
+            async with self._context.turns.of(endpoint.contested(first), until):
                 now = clock.now()
                 seen, verdict = await settle(
                     endpoint.judge, lambda answers: endpoint.gather(review, answers), now, ask, until=until
                 )
         except (Outpaced, TooLong):
             return endpoint.outpaced(first)
-        if self._bench.record is not None:
+        if self._context.record is not None:
             key = f"{review.namespace}/{review.name}"
-            self._bench.record(DecidedRound(endpoint.paths[0], key, review.uid, now, seen, verdict))
+            self._context.record(DecidedRound(endpoint.paths[0], key, review.uid, now, seen, verdict))
         return verdict
 
     def _conclude(self, review: Review, verdict: Admit, log: FilteringBoundLogger) -> None:
@@ -153,16 +153,16 @@ class Admission(Generic[S]):
         _record(log, verdict.level, "admission allowed" if verdict.allowed else "admission denied", keys)
         self._endpoint.heard(verdict)
         for note in verdict.tell:
-            self._bench.tell(self._endpoint.telling, note)
+            self._context.tell(self._endpoint.telling, note)
         if verdict.afterwards:
-            self._bench.afterwards.begin(self._carry_out(verdict.afterwards, review, log))
+            self._context.afterwards.begin(self._carry_out(verdict.afterwards, review, log))
 
     async def _carry_out(
         self, stages: tuple[tuple[Question, ...], ...], review: Review, log: FilteringBoundLogger
     ) -> None:
         """Each question has its own time; none is left out because another failed."""
         ask = asker(self._outside, heard=self._heard(review, log))
-        await answer(Need(stages), ask, self._bench.afterwards.ending)
+        await answer(Need(stages), ask, self._context.afterwards.ending)
 
     def _heard(self, review: Review, log: FilteringBoundLogger) -> Callable[[Question, Answer], None]:
         user = review.user_info.username

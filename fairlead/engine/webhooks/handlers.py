@@ -32,9 +32,9 @@ class Webhooks:
         endpoints: tuple[WebhookEndpoint[Any], ...],
         outside: AskContext,
         client: Callable[[], Client],
-        bench: AdmissionContext,
+        context: AdmissionContext,
     ) -> None:
-        self.afterwards: Afterwards = bench.afterwards
+        self.afterwards: Afterwards = context.afterwards
         self.timeout = max((endpoint.timeout for endpoint in endpoints), default=TIMEOUT)
         """Seconds that the server gives to a request; each webhook keeps its own."""
         clients = {name: client() for name in dict.fromkeys(endpoint.name for endpoint in endpoints)}
@@ -42,7 +42,7 @@ class Webhooks:
             path: Admission(
                 endpoint,
                 structs.replace(outside, client=clients[endpoint.name], write_timeout=endpoint.timeout),
-                bench,
+                context,
             )
             for endpoint in endpoints
             for path in endpoint.paths

@@ -13,7 +13,7 @@ from fairlead.engine.decide.certificate import (
     SETTLING,
     Broken,
     CertificateFacts,
-    Fate,
+    CertificateFate,
     KeepServing,
     Make,
     Serve,
@@ -98,7 +98,7 @@ OURS = structs.replace(VALID, by_contract=True)
     ],
 )
 def test_what_comes_after_the_certificate_that_is_served(
-    fate: Fate, stored: CertificateFacts | None, is_served: bool, expected: Fate
+    fate: CertificateFate, stored: CertificateFacts | None, is_served: bool, expected: CertificateFate
 ) -> None:
     assert successor_of(fate, stored, is_served=is_served) == expected
 

@@ -6,7 +6,7 @@ from datetime import UTC, datetime, timedelta
 
 import pytest
 
-from fairlead.engine.decide.kept_authority import Fate, Keep, Renew, Sign, Worth, fate_of
+from fairlead.engine.decide.kept_authority import AuthorityFate, Keep, Renew, Sign, Worth, fate_of
 
 NOW = datetime(2030, 1, 1, tzinfo=UTC)
 DAY = timedelta(days=1)
@@ -48,6 +48,6 @@ GOOD = worth()
     ],
 )
 def test_what_lacks_something_is_made_again_and_nothing_else(
-    authority: Worth, certificate: Worth, expected: Fate
+    authority: Worth, certificate: Worth, expected: AuthorityFate
 ) -> None:
     assert fate_of(authority, certificate, NOW) == expected

@@ -9,8 +9,6 @@ from fairlead.contracts.apiversions.decide.pointers import RESERVED, Place
 from fairlead.contracts.apiversions.decide.trees import Tree, same
 from kubeloop.schemas.structural import Node
 
-BOUNDS = ("minimum", "maximum", "minLength", "maxLength", "minItems", "maxItems", "minProperties", "maxProperties")
-
 
 def has_type(value: Any, node: Node) -> bool:
     if value is None:

@@ -20,7 +20,6 @@ EMBEDDED = "x-kubernetes-embedded-resource"
 INT_OR_STRING = "x-kubernetes-int-or-string"
 LIST_TYPE = "x-kubernetes-list-type"
 LIST_KEYS = "x-kubernetes-list-map-keys"
-EXPRESSIONS = "x-kubernetes-validations"
 SCALARS = ("string", "integer", "number", "boolean")
 SELECTABLE = ("string", "integer", "boolean")
 WORDS = ("title", "description", "externalDocs", "example", "default", "x-kubernetes-map-type")

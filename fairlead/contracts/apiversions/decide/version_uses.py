@@ -68,8 +68,6 @@ class Uses(Struct):
     """Dependents, by the version in which they name their owner."""
     untold: list[str] = []
     """Kinds whose objects nobody may list, so that it is not known what they name."""
-    most_carry: int = 0
-    all_carry: int = 0
 
     def see(self, metadata: Tree, group: str) -> None:
         """One object of the kind."""
@@ -77,9 +75,6 @@ class Uses(Struct):
         self.objects += 1
         counted(self.managed, managed_versions(metadata, group), name)
         counted(self.carried, carried(metadata), name)
-        size = carry_bytes(metadata)
-        self.most_carry = max(self.most_carry, size)
-        self.all_carry += size
 
     def see_dependent(self, versions: Iterable[str], name: str) -> None:
         """One object of whatever kind, with the versions in which it names its owners."""

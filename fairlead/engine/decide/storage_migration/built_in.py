@@ -21,8 +21,8 @@ from fairlead.engine.decide.migration import MigrationPlan
 from fairlead.engine.decide.storage_migration.journal import (
     BuiltIn,
     MigrationPhase,
-    Outcome,
-    Snapshot,
+    MigrationSnapshot,
+    StepOutcome,
     StorageJournal,
     entering,
     moving,
@@ -85,7 +85,7 @@ def name_of(plan: MigrationPlan) -> str:
     return f"fairlead-{plan.resource.plural}.{plan.resource.group}-{plan.generation}"
 
 
-def choose(journal: StorageJournal, plan: MigrationPlan, seen: Snapshot, now: datetime) -> Outcome:
+def choose(journal: StorageJournal, plan: MigrationPlan, seen: MigrationSnapshot, now: datetime) -> StepOutcome:
     """The cluster's own migration where it is served, every object is tracked, and nobody limits the run."""
     if why := _unsuited(journal, seen):
         return entering(structs.replace(journal, built_in_failed=why), MigrationPhase.REWRITE, now)
@@ -98,7 +98,7 @@ def choose(journal: StorageJournal, plan: MigrationPlan, seen: Snapshot, now: da
     return _begun(journal, plan, served, seen, now)
 
 
-def _unsuited(journal: StorageJournal, seen: Snapshot) -> str:
+def _unsuited(journal: StorageJournal, seen: MigrationSnapshot) -> str:
     if journal.untracked:
         return f"{journal.untracked} objects have no managedFields, which it would begin to track"
     if journal.built_in_failed:
@@ -121,7 +121,9 @@ def _served(answer: Good | Bad) -> Resource | None:
     return next((by_version[each] for each in VERSIONS if each in by_version), None)
 
 
-def _begun(journal: StorageJournal, plan: MigrationPlan, served: Resource, seen: Snapshot, now: datetime) -> Outcome:
+def _begun(
+    journal: StorageJournal, plan: MigrationPlan, served: Resource, seen: MigrationSnapshot, now: datetime
+) -> StepOutcome:
     """Joins one that is not over, else makes one in the place of our own old ones."""
     listing = Ask(Listing(served, ""))
     if todo := seen.answers.lacking((listing,)):
@@ -162,15 +164,15 @@ def _tree(plan: MigrationPlan, served: Resource) -> dict[str, Any]:
     }
 
 
-def _waiting(journal: StorageJournal, built_in: BuiltIn, now: datetime) -> Outcome:
+def _waiting(journal: StorageJournal, built_in: BuiltIn, now: datetime) -> StepOutcome:
     return moving(structs.replace(journal, phase=MigrationPhase.BUILT_IN, built_in=built_in), "await_built_in", now)
 
 
-def _without(journal: StorageJournal, why: str, now: datetime) -> Outcome:
+def _without(journal: StorageJournal, why: str, now: datetime) -> StepOutcome:
     return entering(structs.replace(journal, built_in=None, built_in_failed=why), MigrationPhase.REWRITE, now)
 
 
-def await_built_in(journal: StorageJournal, plan: MigrationPlan, seen: Snapshot, now: datetime) -> Outcome:
+def await_built_in(journal: StorageJournal, plan: MigrationPlan, seen: MigrationSnapshot, now: datetime) -> StepOutcome:
     built_in = journal.built_in
     if built_in is None:
         return entering(journal, MigrationPhase.REWRITE, now)
@@ -200,7 +202,7 @@ def await_built_in(journal: StorageJournal, plan: MigrationPlan, seen: Snapshot,
     return _without(journal, f"{built_in.name} {took} within {limit.total_seconds():g} seconds", now)
 
 
-def todo_of_delete(seen: Snapshot, served: Resource, found: _Migration) -> bool:
+def todo_of_delete(seen: MigrationSnapshot, served: Resource, found: _Migration) -> bool:
     return bool(seen.answers.lacking((_deleted(served, found),)))
 
 

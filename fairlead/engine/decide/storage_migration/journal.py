@@ -150,8 +150,8 @@ class StorageView(Struct, frozen=True, kw_only=True):
     """Somebody has agreed to write where that drops what another version holds; then nothing is pruned."""
 
 
-Snapshot: TypeAlias = JobSnapshot[StorageJournal, StorageView]
-Outcome: TypeAlias = StepResult[StorageJournal] | Need
+MigrationSnapshot: TypeAlias = JobSnapshot[StorageJournal, StorageView]
+StepOutcome: TypeAlias = StepResult[StorageJournal] | Need
 
 
 def moving(journal: StorageJournal, rule: str, now: datetime) -> StepResult[StorageJournal]:

@@ -11,8 +11,8 @@ from fairlead.core.ask import Bad, Need
 from fairlead.engine.decide.migration import MigrationPlan, definition_asked, definition_found, difference
 from fairlead.engine.decide.storage_migration.journal import (
     MigrationPhase,
-    Outcome,
-    Snapshot,
+    MigrationSnapshot,
+    StepOutcome,
     StorageJournal,
     ended,
     stopped,
@@ -22,8 +22,8 @@ GONE = "it was deleted meanwhile"
 
 
 def stopped_or_lost(
-    journal: StorageJournal, plan: MigrationPlan, seen: Snapshot, now: datetime, problem: str
-) -> Outcome:
+    journal: StorageJournal, plan: MigrationPlan, seen: MigrationSnapshot, now: datetime, problem: str
+) -> StepOutcome:
     """A conflict where the definition is not that of the beginning any more, else the problem."""
     asked = definition_asked(seen.world.crd, "lost")
     if todo := seen.answers.lacking((asked,)):

@@ -18,9 +18,9 @@ from fairlead.engine.decide.storage_migration.journal import (
     MOST_ROUNDS,
     Counts,
     MigrationPhase,
+    MigrationSnapshot,
     ObjectFailure,
-    Outcome,
-    Snapshot,
+    StepOutcome,
     StorageJournal,
     ended,
     entering,
@@ -39,7 +39,7 @@ from fairlead.engine.decide.storage_migration.walking import PageResult, StoredP
 NOT_LEADING = frozenset({"not-sent"})
 
 
-def refs(journal: StorageJournal, plan: MigrationPlan, seen: Snapshot, now: datetime) -> Outcome:
+def refs(journal: StorageJournal, plan: MigrationPlan, seen: MigrationSnapshot, now: datetime) -> StepOutcome:
     """One page: managedFields of versions that the definition has no longer name the storage version then."""
     page = page_at(journal, plan, seen, now)
     if not isinstance(page, StoredPage):
@@ -64,7 +64,7 @@ def refs(journal: StorageJournal, plan: MigrationPlan, seen: Snapshot, now: date
     return entering(after, MigrationPhase.CHOOSE, now)
 
 
-def rewrite(journal: StorageJournal, plan: MigrationPlan, seen: Snapshot, now: datetime) -> Outcome:
+def rewrite(journal: StorageJournal, plan: MigrationPlan, seen: MigrationSnapshot, now: datetime) -> StepOutcome:
     """One page: every object written without a change, which stores it in the storage version."""
     page = page_at(journal, plan, seen, now)
     if not isinstance(page, StoredPage):
@@ -93,7 +93,7 @@ def rewrite(journal: StorageJournal, plan: MigrationPlan, seen: Snapshot, now: d
     return entering(structs.replace(after, is_walked=is_walked), MigrationPhase.VERIFY, now)
 
 
-def verify(journal: StorageJournal, plan: MigrationPlan, seen: Snapshot, now: datetime) -> Outcome:
+def verify(journal: StorageJournal, plan: MigrationPlan, seen: MigrationSnapshot, now: datetime) -> StepOutcome:
     """One page: each was written since the checkpoint, or a write now shows that there is nothing to write."""
     page = page_at(journal, plan, seen, now)
     if not isinstance(page, StoredPage):
@@ -130,8 +130,8 @@ def verify(journal: StorageJournal, plan: MigrationPlan, seen: Snapshot, now: da
 
 
 def _answered(
-    writes: Sequence[tuple[Stored, AnyWrite]], journal: StorageJournal, seen: Snapshot, now: datetime
-) -> PageResult | Outcome:
+    writes: Sequence[tuple[Stored, AnyWrite]], journal: StorageJournal, seen: MigrationSnapshot, now: datetime
+) -> PageResult | StepOutcome:
     """What became of the writes, once all are answered."""
     if todo := seen.answers.lacking(tuple(write for _, write in writes)):
         return Need(todo, stop_at=NOT_LEADING)
@@ -153,7 +153,7 @@ def _answered(
     return PageResult(counts=counts, failures=tuple(failures), contested=tuple(contested))
 
 
-def _is_proven(stored: Stored, seen: Snapshot, write: AnyWrite, since: str) -> bool:
+def _is_proven(stored: Stored, seen: MigrationSnapshot, write: AnyWrite, since: str) -> bool:
     answer = seen.answers[write]
     if isinstance(answer, Bad):
         return is_gone(answer)

@@ -43,8 +43,8 @@ from fairlead.engine.decide.storage_migration.journal import (
     FINAL,
     MOST_ROUNDS,
     MigrationPhase,
-    Outcome,
-    Snapshot,
+    MigrationSnapshot,
+    StepOutcome,
     StorageJournal,
     StorageView,
     ended,
@@ -63,7 +63,7 @@ Unsafe = Callable[[Tree], str]
 
 
 def step_of(unsafe: Unsafe = lambda _: "") -> Step[StorageJournal, StorageView]:
-    def step(seen: Snapshot, now: datetime) -> Outcome:
+    def step(seen: MigrationSnapshot, now: datetime) -> StepOutcome:
         journal = seen.journal
         if journal is None or journal.run != seen.world.run or not _is_of(journal, seen.world):
             return _entered(journal, seen, now, unsafe)
@@ -76,7 +76,9 @@ def step_of(unsafe: Unsafe = lambda _: "") -> Step[StorageJournal, StorageView]:
     return step
 
 
-def _at(journal: StorageJournal, plan: MigrationPlan, seen: Snapshot, now: datetime, unsafe: Unsafe) -> Outcome:
+def _at(
+    journal: StorageJournal, plan: MigrationPlan, seen: MigrationSnapshot, now: datetime, unsafe: Unsafe
+) -> StepOutcome:
     match journal.phase:
         case MigrationPhase.SETTLE:
             return _settled(journal, now, seen.world)
@@ -94,7 +96,7 @@ def _at(journal: StorageJournal, plan: MigrationPlan, seen: Snapshot, now: datet
             return _entered(None, seen, now, unsafe)
 
 
-def _page(journal: StorageJournal, plan: MigrationPlan, seen: Snapshot, now: datetime) -> Outcome:
+def _page(journal: StorageJournal, plan: MigrationPlan, seen: MigrationSnapshot, now: datetime) -> StepOutcome:
     match journal.phase:
         case MigrationPhase.REFS:
             return refs(journal, plan, seen, now)
@@ -104,11 +106,11 @@ def _page(journal: StorageJournal, plan: MigrationPlan, seen: Snapshot, now: dat
             return verify(journal, plan, seen, now)
 
 
-def decide_of(unsafe: Unsafe = lambda _: "") -> Callable[[Snapshot, datetime], Any]:
+def decide_of(unsafe: Unsafe = lambda _: "") -> Callable[[MigrationSnapshot, datetime], Any]:
     return journaled(step_of(unsafe), StorageJournal)
 
 
-def _entered(before: StorageJournal | None, seen: Snapshot, now: datetime, unsafe: Unsafe) -> Outcome:
+def _entered(before: StorageJournal | None, seen: MigrationSnapshot, now: datetime, unsafe: Unsafe) -> StepOutcome:
     """A run begins: behind the cursor of one that was cut off, or with a look at the definition."""
     definition = _definition(seen)
     if isinstance(definition, Need):
@@ -156,8 +158,8 @@ def _settled_anew(
 
 
 def _spoiled(
-    journal: StorageJournal, plan: MigrationPlan, seen: Snapshot, now: datetime, unsafe: Unsafe
-) -> Outcome | None:
+    journal: StorageJournal, plan: MigrationPlan, seen: MigrationSnapshot, now: datetime, unsafe: Unsafe
+) -> StepOutcome | None:
     """Why the next page is not written: whoever changed the definition since the last one may have taken its conversion
     away, and every write would drop something then."""
     asked = definition_asked(seen.world.crd)
@@ -195,7 +197,7 @@ def _changed_at(definition: Tree) -> datetime | None:
     return max(times, default=None)
 
 
-def _settled(journal: StorageJournal, now: datetime, view: StorageView) -> Outcome:
+def _settled(journal: StorageJournal, now: datetime, view: StorageView) -> StepOutcome:
     """A clock that was set back does not delay it."""
     until = min(journal.settled or now, now + timedelta(seconds=view.settle_seconds))
     if view.dry_run or now >= until:
@@ -204,7 +206,7 @@ def _settled(journal: StorageJournal, now: datetime, view: StorageView) -> Outco
     return StepResult(held, Decision("settle", Hold(Reason.STORAGE_SETTLING, until)))
 
 
-def _checkpoint(journal: StorageJournal, plan: MigrationPlan, seen: Snapshot, now: datetime) -> Outcome:
+def _checkpoint(journal: StorageJournal, plan: MigrationPlan, seen: MigrationSnapshot, now: datetime) -> StepOutcome:
     """The definition's generation first, then the version of a list: in this order neither can be too new."""
     definition = _definition(seen)
     if isinstance(definition, Need):
@@ -229,8 +231,10 @@ def _checkpoint(journal: StorageJournal, plan: MigrationPlan, seen: Snapshot, no
     return entering(after, MigrationPhase.VERIFY if journal.changes or journal.is_early else MigrationPhase.REFS, now)
 
 
-def _pruned(journal: StorageJournal, plan: MigrationPlan, seen: Snapshot, now: datetime, unsafe: Unsafe) -> Outcome:
-    def chosen(definition: Tree) -> Patch | Outcome:
+def _pruned(
+    journal: StorageJournal, plan: MigrationPlan, seen: MigrationSnapshot, now: datetime, unsafe: Unsafe
+) -> StepOutcome:
+    def chosen(definition: Tree) -> Patch | StepOutcome:
         return _pruning(journal, plan, definition, seen, now, unsafe)
 
     match forgotten(seen.world.crd, seen.answers, chosen):
@@ -250,8 +254,13 @@ def _pruned(journal: StorageJournal, plan: MigrationPlan, seen: Snapshot, now: d
 
 
 def _pruning(
-    journal: StorageJournal, plan: MigrationPlan, definition: Tree, seen: Snapshot, now: datetime, unsafe: Unsafe
-) -> Patch | Outcome:
+    journal: StorageJournal,
+    plan: MigrationPlan,
+    definition: Tree,
+    seen: MigrationSnapshot,
+    now: datetime,
+    unsafe: Unsafe,
+) -> Patch | StepOutcome:
     """The write that forgets the other versions, or what is to be done instead."""
     if why := difference(plan, definition):
         return ended(journal, MigrationPhase.CONFLICT, now, why)
@@ -269,7 +278,7 @@ def _pruning(
     return forgetting(seen.world.crd, plan, pruned)
 
 
-def _followed(journal: StorageJournal, seen: Snapshot, now: datetime) -> Outcome:
+def _followed(journal: StorageJournal, seen: MigrationSnapshot, now: datetime) -> StepOutcome:
     """Its storage version may have been another one for a while: all is proven against a new checkpoint."""
     if journal.changes >= MOST_ROUNDS:
         return ended(journal, MigrationPhase.INCOMPLETE, now, "its definition keeps changing")
@@ -278,7 +287,7 @@ def _followed(journal: StorageJournal, seen: Snapshot, now: datetime) -> Outcome
     return entering(after, MigrationPhase.SETTLE, now)
 
 
-def _definition(seen: Snapshot, after: str = "") -> Tree | str | Need:
+def _definition(seen: MigrationSnapshot, after: str = "") -> Tree | str | Need:
     """The definition as it is now, or why there is none to go by."""
     asked = definition_asked(seen.world.crd, after)
     if todo := seen.answers.lacking((asked,)):

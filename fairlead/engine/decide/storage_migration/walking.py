@@ -11,9 +11,9 @@ from fairlead.engine.decide.migration import PAGE_TIMEOUT_SECONDS, MigrationPlan
 from fairlead.engine.decide.storage_migration.journal import (
     MOST_CONTESTED,
     Counts,
+    MigrationSnapshot,
     ObjectFailure,
-    Outcome,
-    Snapshot,
+    StepOutcome,
     StorageJournal,
     StorageView,
     moving,
@@ -56,7 +56,9 @@ def page_asked(journal: StorageJournal, plan: MigrationPlan, view: StorageView) 
     return Ask(listing, timeout=PAGE_TIMEOUT_SECONDS)
 
 
-def page_at(journal: StorageJournal, plan: MigrationPlan, seen: Snapshot, now: datetime) -> StoredPage | Outcome:
+def page_at(
+    journal: StorageJournal, plan: MigrationPlan, seen: MigrationSnapshot, now: datetime
+) -> StoredPage | StepOutcome:
     """The page that is next, or what is to be asked or done instead."""
     asked = page_asked(journal, plan, seen.world)
     if todo := seen.answers.lacking((asked,)):
@@ -81,7 +83,7 @@ def page_at(journal: StorageJournal, plan: MigrationPlan, seen: Snapshot, now: d
 
 
 def page_done(
-    journal: StorageJournal, page: StoredPage, result: PageResult, seen: Snapshot, now: datetime
+    journal: StorageJournal, page: StoredPage, result: PageResult, seen: MigrationSnapshot, now: datetime
 ) -> tuple[StorageJournal, bool]:
     """The journal behind the page, and whether it was the last of the walk."""
     counted = structs.replace(result.counts, total=page.total)

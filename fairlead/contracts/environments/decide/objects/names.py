@@ -28,8 +28,3 @@ def listeners_name(resource_id: str, generation: int) -> str:
 def balancerd_name(resource_id: str) -> str:
     """Of the Deployment and the Service."""
     return prefixed(resource_id, "balancerd")
-
-
-def console_name(resource_id: str) -> str:
-    """Of the Deployment, the Service and the ConfigMap."""
-    return prefixed(resource_id, "console")
