@@ -261,6 +261,13 @@ def test_a_certificate_of_a_balancer_needs_cert_manager() -> None:
     assert decision.verdict.reason is Reason.KIND_MISSING
 
 
+def test_a_certificate_of_a_balancer_that_may_not_be_seen_needs_the_right() -> None:
+    certified = structs.replace(IDENTIFIED, spec=CERTIFIED)
+    decision = of(certified, has_certificates=False, may_list_certificates=False)
+
+    assert decision.verdict.reason is Reason.READ_FAILED
+
+
 def a_condition(value: str) -> Condition:
     return Condition(type="Ready", status=value, reason="DeploymentStatus", message="", last_transition_time=EARLIER)
 
