@@ -53,6 +53,16 @@ SERVING, RETIRING = "Serving", "Retiring"
 GIVEN_UP = (FAILED_DEPLOY, ROLLOUT_TIMEOUT)
 """Phases of a rollout that is not tried any longer as it is."""
 FOR_A_POD = (Reason.PODS_NOT_READY, Reason.POD_STUCK)
+ADVICE = {
+    Reason.SIGN_IN_FAILED: (
+        "its pod has read the password when it started; if the Secret was changed since, start it again:"
+        " kubectl -n {namespace} delete pod {pod}"
+    ),
+    Reason.LEADER_SILENT: "see what it does: kubectl -n {namespace} logs {pod}",
+    Reason.NOT_YET_LEADER: "see what it does: kubectl -n {namespace} logs {pod}",
+    Reason.PROMOTE_FAILED: "see what it does: kubectl -n {namespace} logs {pod}",
+}
+"""What helps where environmentd itself is waited for, or shows more."""
 DATED = (Reason.GENERATION_REFUSED, Reason.UPGRADE_REFUSED, Reason.ROLLOUT_TIMED_OUT)
 """Waits that began when the condition's status last changed."""
 
@@ -206,6 +216,9 @@ def _precise(block: Block, reason: Reason, stand: Standing, now: datetime) -> Bl
     if reason is Reason.POD_MISSING:
         maker = block.object.partition("/")[2].removesuffix("-0")
         return structs.replace(block, advice=(advice_on_missing(stand.environment.namespace, maker),))
+    if (advice := ADVICE.get(reason)) is not None:
+        pod = f"{block.object.partition('/')[2]}-0"
+        return structs.replace(block, advice=(advice.format(namespace=stand.environment.namespace, pod=pod),))
     if trouble is None:
         return block
     block = structs.replace(block, text=text_of(reason, block.object.partition("/")[2], trouble.text))
