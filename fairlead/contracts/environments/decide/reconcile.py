@@ -161,8 +161,13 @@ def with_refusals(verdict: Verdict, beside: Beside) -> Verdict:
 
 
 def decided(rule: str, verdict: Verdict, seen: Snapshot, beside: Beside = ALONE) -> Decision:
-    """The verdict together with all that goes with it, looked at again when the first of them wants it."""
-    looks = [moment for moment in (verdict.again, beside.again) if moment is not None]
+    """The verdict together with all that goes with it, looked at again when the first of them wants it.
+
+    A pass that failed keeps its pace: a Balancer that is looked at every second would have what was refused sent again
+    every second.
+    """
+    fails = isinstance(verdict, Hold) and verdict.reason.fails
+    looks = [moment for moment in (verdict.again, None if fails else beside.again) if moment is not None]
     if looks:
         verdict = structs.replace(verdict, again=min(looks))
     metadata = seen.environment.metadata
