@@ -74,7 +74,8 @@ def explain(seen: Snapshot, decision: Decision, now: datetime) -> Explain:
     condition = None if status is None else condition_of(status)
     is_done = stand is not None and stand.is_settled and not stand.is_promoting
     waits = _waits(seen, stand, decision, now)
-    blocks: tuple[Block, ...] = (*waits, *(_beside(aside, seen) for aside in decision.asides))
+    down = _down(stand, decision) if stand is not None and is_done else ()
+    blocks: tuple[Block, ...] = (*waits, *down, *(_beside(aside, seen) for aside in decision.asides))
     phase = _phase(condition, stand, decision)
     document = Explain(
         part=PART,
@@ -208,6 +209,22 @@ def _waits(seen: Snapshot, stand: Standing | None, decision: Decision, now: date
         for about, detail in verdict.details:
             block = _block(decision.rule, verdict.reason, about, detail, seen)
             yield block if stand is None else _precise(block, verdict.reason, stand, now)
+
+
+def _down(stand: Standing, decision: Decision) -> Iterator[Block]:
+    """That nothing serves, although nothing is to be rolled."""
+    statefulset = stand.statefulset(stand.active)
+    pending = None if statefulset is None else pod_wait(statefulset)
+    if pending is None or pending.reason not in (Reason.PODS_NOT_READY, Reason.POD_MISSING):
+        return
+    namespace, pod = stand.environment.namespace, pending.about.partition("/")[2]
+    detail = f"{pending.detail}, and generation {stand.active} does not serve without it"
+    block = _block(decision.rule, pending.reason, pending.about, detail, stand.seen)
+    if pending.reason is Reason.POD_MISSING:
+        advice = advice_on_missing(namespace, pod.removesuffix("-0"))
+    else:
+        advice = f"see why: kubectl -n {namespace} describe pod {pod}"
+    yield structs.replace(block, advice=(advice,))
 
 
 def _precise(block: Block, reason: Reason, stand: Standing, now: datetime) -> Block:

@@ -42,6 +42,29 @@ def test_what_serves_is_done() -> None:
     assert document.again is not None
 
 
+@pytest.mark.parametrize(
+    ("replicas", "said"),
+    [
+        (1, "waiting for {pod} to become ready: it is not ready, and generation 1 does not serve without it"),
+        (0, "{pod} does not exist: its StatefulSet has not created it yet, and generation 1 does not serve without it"),
+    ],
+)
+def test_what_serves_no_more_is_done_and_said_to_be_down(replicas: int, said: str) -> None:
+    world = promoted()
+    status = world.statefulset(1).status
+    world.pods_start = False
+    status |= {"replicas": replicas, "readyReplicas": 0}
+
+    document = shown(world)
+
+    pod = f"mz{world.id}-environmentd-1-0"
+    assert (document.outcome, document.stands.phase) == ("done", "Applied")
+    (block,) = document.blocked_by
+    assert block.text == said.format(pod=pod)
+    (advice,) = block.advice
+    assert advice.endswith(f"describe pod {pod}" if replicas else f"describe statefulset {pod.removesuffix('-0')}")
+
+
 def test_a_rollout_shows_both_generations_and_what_it_waits_for() -> None:
     world = promoted()
     before = world.hash
