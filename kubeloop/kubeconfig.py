@@ -190,7 +190,7 @@ def load(paths: Sequence[Path] | None, context: str = "", *, impersonate: str = 
     merged = _Merged(there)
     name = context or merged.current
     if not name and not merged.contexts:
-        raise ConfigError(f"{merged.where} names no cluster, as if it were empty: choose another file")
+        raise ConfigError(f"{merged.where} has no contexts, as if it were empty: choose another file")
     if not name:
         contexts = _choice(merged.contexts)
         raise ConfigError(f"{merged.where} has no current context: choose one with --context; there {contexts}")
