@@ -189,6 +189,8 @@ def load(paths: Sequence[Path] | None, context: str = "", *, impersonate: str = 
         raise ConfigError(f"no kubeconfig ({names}): {help_}")
     merged = _Merged(there)
     name = context or merged.current
+    if not name and not merged.contexts:
+        raise ConfigError(f"{merged.where} has no contexts, as if it were empty: choose another file")
     if not name:
         contexts = _choice(merged.contexts)
         raise ConfigError(f"{merged.where} has no current context: choose one with --context; there {contexts}")

@@ -43,11 +43,11 @@ from kubeloop import request
 from kubeloop.caches import Caches
 from kubeloop.calls import Caller
 from kubeloop.client import Client
-from kubeloop.errors import ApiError, Forbidden, NotFound
+from kubeloop.errors import ApiError, Forbidden, KubeError, NotFound
 from kubeloop.events import Recorder
 from kubeloop.missed_rights import MissedRights
 from kubeloop.objects.core import NAMESPACES
-from kubeloop.objects.meta import Ref
+from kubeloop.objects.meta import Ref, Resource
 from kubeloop.rate_limit import Limiter
 from kubeloop.request import Transport
 from kubeloop.watch import Selection
@@ -255,6 +255,19 @@ def _webhooks(
     return Webhooks(endpoints, structs.replace(outside, gate=None), client, context)
 
 
+def _not_served(resource: Resource, options: OperatorOptions) -> KubeError | None:
+    """What to install, where the kind is one of a contract that others register."""
+    mine = (each.contract for each in options.parts if resource.group in each.contract.groups and each.contract.kinds)
+    found = next(mine, None)
+    if found is None:
+        return None
+    otherwise = ", or leave the part out" if len(options.parts) > 1 else ""
+    return KubeError(
+        f"the cluster does not serve {resource.plural} of {resource.group}: install the kinds of part {found.name}"
+        f" (`fairlead crds --part {found.name} | kubectl apply --server-side -f -`){otherwise}"
+    )
+
+
 async def _preflight(
     client: Client, parts: tuple[Part, ...], options: OperatorOptions, log: FilteringBoundLogger
 ) -> None:
@@ -268,7 +281,10 @@ async def _preflight(
     for namespace in options.namespaces or ("",):
         for resource in resources:
             page = request.list_page(resource, namespace, limit=1)
-            await client.call(structs.replace(page, timeout=START_TIMEOUT))
+            try:
+                await client.call(structs.replace(page, timeout=START_TIMEOUT))
+            except NotFound as error:
+                raise _not_served(resource, options) or error from None
     for namespace in options.namespaces:
         with suppress(Forbidden):  # the contract's role has no right to read namespaces
             try:

@@ -10,8 +10,10 @@ from pathlib import Path
 import pytest
 
 from fairlead.cli import exits, process
+from fairlead.cli.commands.operator import operate
 from fairlead.contracts import contracts
 from fairlead.core.flags import Flag
+from fairlead.engine.options import OperatorOptions
 
 SCRIPTS: dict[str, str] = tomllib.loads(Path("pyproject.toml").read_text())["project"]["scripts"]
 
@@ -44,6 +46,22 @@ def test_a_program_can_be_started_by_its_name(name: str) -> None:
 
     assert done.returncode == exits.OK
     assert name in done.stdout + done.stderr
+
+
+@pytest.mark.parametrize("name", ["lws-manager", "vela-core"])
+def test_a_program_that_finds_no_cluster_says_once_what_to_give(
+    name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setenv("HOME", str(tmp_path))
+    for variable in ("KUBECONFIG", "KUBERNETES_SERVICE_HOST"):
+        monkeypatch.delenv(variable, raising=False)
+
+    code = operate(OperatorOptions(process=name, parts=(), server_port=0), process.program_of(name).elsewhere)
+
+    assert code == exits.ERROR
+    assert capsys.readouterr().err.endswith(
+        "and this is not a pod; give a kubeconfig with --kubeconfig or KUBECONFIG\n"
+    )
 
 
 def test_a_section_names_each_flag_once() -> None:

@@ -12,11 +12,14 @@ from pathlib import Path
 
 import pytest
 
+from fairlead.contracts import contract
 from fairlead.contracts.environments.settings import ConversionOptions, Settings
-from fairlead.engine.options import OperatorOptions
+from fairlead.contracts.leaderworker.settings import Settings as GroupSettings
+from fairlead.engine.options import OperatorOptions, PartOptions
 from fairlead.engine.process import START_TIMEOUT, run
 from fairlead.engine.process_context import ProcessContext
 from fairlead.engine.serving.server import ServerTerms
+from kubeloop.errors import KubeError
 from kubeloop.objects.admissionregistration import VALIDATING, WebhookConfiguration
 from kubesim.pki import Authority
 from tests.engine.world import World, play
@@ -109,6 +112,22 @@ def test_no_question_of_the_start_may_take_long() -> None:
 
         assert "/api/v1/namespaces/other" in [sent.path for sent in world.requests]
         assert {sent.timeout for sent in world.requests} == {START_TIMEOUT}
+
+    play(scenario)
+
+
+def test_a_start_without_the_kinds_of_a_part_says_how_to_install_them() -> None:
+    groups = PartOptions(contract("leaderworker"), GroupSettings())
+
+    async def scenario(world: World) -> None:
+        with pytest.raises(KubeError) as error:
+            await world.operator(parts=(ZONES, groups))
+
+        assert str(error.value) == (
+            "the cluster does not serve leaderworkersets of leaderworkerset.x-k8s.io: install the kinds of part"
+            " leaderworker (`fairlead crds --part leaderworker | kubectl apply --server-side -f -`), or leave the part"
+            " out"
+        )
 
     play(scenario)
 

@@ -211,7 +211,7 @@ def test_a_context_of_a_missing_cluster_or_user_says_which(tmp_path: Path) -> No
         ("- just\n- a list", "is not a kubeconfig"),
         ("users: [{name: a, user: {token: 5}}]", "$.users[0].user.token"),
         ("\x00", "is not YAML"),
-        ("", "has no current context: choose one with --context; there is none"),
+        ("", "has no contexts, as if it were empty: choose another file"),
     ],
 )
 def test_a_file_that_is_no_kubeconfig_says_so_in_one_line(tmp_path: Path, text: str, complaint: str) -> None:

@@ -40,6 +40,7 @@ from fairlead.engine.controller import BackOff, Controller, LogRecord, RolloutKe
 from fairlead.engine.decide.guard import GuardedObject
 from fairlead.engine.driver.applied import Applied
 from kubeloop.caches import Caches
+from kubeloop.errors import Forbidden
 from kubeloop.informer import Change, Informer
 from kubeloop.objects.apps import DEPLOYMENTS, STATEFULSETS, Deployment, StatefulSet
 from kubeloop.objects.meta import Ref, Resource
@@ -102,6 +103,7 @@ class _Watched:
             deployments=self.deployments.store,
             children=children | ({CERTIFICATES: self.certificates.store} if served else {}),
             has_certificates=served,
+            may_list_certificates=served or not isinstance(self.certificates.last_error, Forbidden),
             may_be_old=self._is_mixed(),
         )
 

@@ -53,6 +53,16 @@ SERVING, RETIRING = "Serving", "Retiring"
 GIVEN_UP = (FAILED_DEPLOY, ROLLOUT_TIMEOUT)
 """Phases of a rollout that is not tried any longer as it is."""
 FOR_A_POD = (Reason.PODS_NOT_READY, Reason.POD_STUCK)
+ADVICE = {
+    Reason.SIGN_IN_FAILED: (
+        "its pod has read the password when it started; if the Secret was changed since, start it again:"
+        " kubectl -n {namespace} delete pod {pod}"
+    ),
+    Reason.LEADER_SILENT: "see what it does: kubectl -n {namespace} logs {pod}",
+    Reason.NOT_YET_LEADER: "see what it does: kubectl -n {namespace} logs {pod}",
+    Reason.PROMOTE_FAILED: "see what it does: kubectl -n {namespace} logs {pod}",
+}
+"""What helps where environmentd itself is waited for, or shows more."""
 DATED = (Reason.GENERATION_REFUSED, Reason.UPGRADE_REFUSED, Reason.ROLLOUT_TIMED_OUT)
 """Waits that began when the condition's status last changed."""
 
@@ -64,7 +74,8 @@ def explain(seen: Snapshot, decision: Decision, now: datetime) -> Explain:
     condition = None if status is None else condition_of(status)
     is_done = stand is not None and stand.is_settled and not stand.is_promoting
     waits = _waits(seen, stand, decision, now)
-    blocks: tuple[Block, ...] = (*waits, *(_beside(aside, seen) for aside in decision.asides))
+    down = _down(stand, decision) if stand is not None and is_done else ()
+    blocks: tuple[Block, ...] = (*waits, *down, *(_beside(aside, seen) for aside in decision.asides))
     phase = _phase(condition, stand, decision)
     document = Explain(
         part=PART,
@@ -200,12 +211,31 @@ def _waits(seen: Snapshot, stand: Standing | None, decision: Decision, now: date
             yield block if stand is None else _precise(block, verdict.reason, stand, now)
 
 
+def _down(stand: Standing, decision: Decision) -> Iterator[Block]:
+    """That nothing serves, although nothing is to be rolled."""
+    statefulset = stand.statefulset(stand.active)
+    pending = None if statefulset is None else pod_wait(statefulset)
+    if pending is None or pending.reason not in (Reason.PODS_NOT_READY, Reason.POD_MISSING):
+        return
+    namespace, pod = stand.environment.namespace, pending.about.partition("/")[2]
+    detail = f"{pending.detail}, and generation {stand.active} does not serve without it"
+    block = _block(decision.rule, pending.reason, pending.about, detail, stand.seen)
+    if pending.reason is Reason.POD_MISSING:
+        advice = advice_on_missing(namespace, pod.removesuffix("-0"))
+    else:
+        advice = f"see why: kubectl -n {namespace} describe pod {pod}"
+    yield structs.replace(block, advice=(advice,))
+
+
 def _precise(block: Block, reason: Reason, stand: Standing, now: datetime) -> Block:
     """A wait for a pod with what differs from look to look, since when it is so, and what helps."""
     trouble = trouble_at(stand, block.object, now) if reason in FOR_A_POD else None
     if reason is Reason.POD_MISSING:
         maker = block.object.partition("/")[2].removesuffix("-0")
         return structs.replace(block, advice=(advice_on_missing(stand.environment.namespace, maker),))
+    if (advice := ADVICE.get(reason)) is not None:
+        pod = f"{block.object.partition('/')[2]}-0"
+        return structs.replace(block, advice=(advice.format(namespace=stand.environment.namespace, pod=pod),))
     if trouble is None:
         return block
     block = structs.replace(block, text=text_of(reason, block.object.partition("/")[2], trouble.text))

@@ -71,6 +71,7 @@ class Stores(Struct, frozen=True):
     children: Mapping[Resource, Readable[Child]]
     """By kind; certificates are among them where they are served."""
     has_certificates: bool = True
+    may_list_certificates: bool = True
     may_be_old: bool = False
     """Whether environments may be stored in another version than the storage version."""
 
@@ -96,6 +97,7 @@ def snapshot(
         balancer=stores.balancers.get(*key),
         console=stores.consoles.get(*key),
         has_certificates=stores.has_certificates,
+        may_list_certificates=stores.may_list_certificates,
         applied=applied,
         settings=settings,
         answers=answers,
@@ -115,6 +117,7 @@ def companion_snapshot(
         deployment=_deployment(own, app, stores),
         children=_children(next(_by_status(own), ""), stores),
         has_certificates=stores.has_certificates,
+        may_list_certificates=stores.may_list_certificates,
         applied=applied,
         settings=settings,
         answers=answers,

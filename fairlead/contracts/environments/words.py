@@ -49,7 +49,7 @@ REASONS: dict[Reason, Words] = {
     Reason.CATCH_UP_KEPT: Words(
         "info", "waiting for environmentd to catch up", "{object} is not ready to be promoted: {detail}"
     ),
-    Reason.SIGN_IN_FAILED: Words("warn", "sign-in failed", "{object} refuses the operator's sign-in: {detail}"),
+    Reason.SIGN_IN_FAILED: Words("warn", "sign-in failed", "the operator cannot sign in to {object}: {detail}"),
     Reason.AWAITING_PROMOTION: Words("info", "waiting for approval", "{object} is ready to be promoted: {detail}"),
     Reason.PROMOTE_FAILED: Words("warn", f"{FAILED}: promotion not taken", "{object} is not promoted: {detail}"),
     Reason.NOT_YET_LEADER: Words("info", "waiting for environmentd to lead", "{object} does not lead yet: {detail}"),

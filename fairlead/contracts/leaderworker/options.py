@@ -225,5 +225,4 @@ PROGRAM = Program(
     options=options_of,
     asked=version,
     warnings=warnings,
-    elsewhere=f"set -{flags.KUBECONFIG.name} or KUBECONFIG",
 )

@@ -155,5 +155,4 @@ PROGRAM = Program(
     flags=flags.FLAGS,
     options=options_of,
     warnings=warnings,
-    elsewhere=f"set -{flags.KUBECONFIG.name} or KUBECONFIG",
 )

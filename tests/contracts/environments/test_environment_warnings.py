@@ -9,6 +9,7 @@ import msgspec
 from fairlead.contracts.environments.kinds import MATERIALIZES
 from kubeloop import request
 from kubeloop.objects.core import EVENTS
+from kubesim.faults import Fault
 from kubesim.store.versions import Tree
 from tests.engine.estate import SPACE, Estate, play
 
@@ -76,5 +77,20 @@ def test_a_failure_that_comes_again_after_a_good_pass_is_told_again() -> None:
             await estate.change(backendSecretName="nowhere")
             await asyncio.sleep(60)
             assert len(await warnings_of(estate)) == 2
+
+    play(scenario)
+
+
+def test_certificates_that_may_not_be_listed_are_told_by_the_right_that_lacks() -> None:
+    async def scenario(estate: Estate) -> None:
+        estate.fault = lambda sent: Fault("status", status=403) if "/certificates" in sent.path else None
+        async with estate.operating() as manager:
+            await manager.leading.wait()
+            await estate.environment(internalCertificateSpec={"issuerRef": {"name": "ca"}})
+            await asyncio.sleep(20)
+
+        (event,) = await warnings_of(estate)
+        assert event["reason"] == "ReadFailed"
+        assert "the operator lacks the right" in event["note"]
 
     play(scenario)

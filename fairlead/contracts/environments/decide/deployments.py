@@ -21,11 +21,11 @@ from fairlead.contracts.environments.decide.live import is_owned
 from fairlead.contracts.environments.decide.moments import later, soon
 from fairlead.contracts.environments.decide.objects.owner import Owner, owner_of_balancer, owner_of_console
 from fairlead.contracts.environments.decide.objects.wanted import Wanted, encoded
-from fairlead.contracts.environments.decide.reconcile import failures_of, first_answer, kind_missing
+from fairlead.contracts.environments.decide.reconcile import certificates_missing, failures_of, first_answer
 from fairlead.contracts.environments.decide.refusals import refusal_of, undone
 from fairlead.contracts.environments.decide.seen import CompanionSnapshot
 from fairlead.contracts.environments.decide.statuses import status_body, whole_seconds
-from fairlead.contracts.environments.kinds import CERTIFICATES, Balancer, CompanionStatus, Condition, Console
+from fairlead.contracts.environments.kinds import Balancer, CompanionStatus, Condition, Console
 from fairlead.core.act import Delete, Does, EventNote, Replace
 from fairlead.core.ask import Need
 from fairlead.core.decision import Decision, Hold, Move, Rule, Verdict
@@ -117,8 +117,7 @@ def rename_objects(seen: Companion, now: datetime) -> Verdict | None:
 def check_buildable(seen: Companion, now: datetime) -> Verdict | None:
     if seen.trouble:
         return Hold(Reason.SPEC_INVALID, details=((str(seen.ref), seen.trouble),))
-    unserved = [each for each in seen.objects if each.resource == CERTIFICATES and not seen.seen.has_certificates]
-    return kind_missing(unserved[0].ref) if unserved else None
+    return certificates_missing(seen.objects, seen.seen)
 
 
 def change_selector(seen: Companion, now: datetime) -> Verdict | None:

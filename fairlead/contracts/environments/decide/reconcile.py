@@ -7,6 +7,7 @@ is wrong: the generation before it serves nobody any more.
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from datetime import datetime
 from typing import TypeVar
 
@@ -17,13 +18,14 @@ from fairlead.contracts.environments.decide.applying import Lacking, lacking
 from fairlead.contracts.environments.decide.companion_pods import told_of_companions
 from fairlead.contracts.environments.decide.companions import Beside, companions
 from fairlead.contracts.environments.decide.objects.environment import environment_objects, environment_trouble
+from fairlead.contracts.environments.decide.objects.wanted import Wanted
 from fairlead.contracts.environments.decide.promotion import promote
 from fairlead.contracts.environments.decide.refusals import refusal_of, undoings
-from fairlead.contracts.environments.decide.seen import Snapshot
+from fairlead.contracts.environments.decide.seen import CompanionSnapshot, Snapshot
 from fairlead.contracts.environments.decide.settling import settle
 from fairlead.contracts.environments.decide.standing import Standing, is_promoting, standing_of
 from fairlead.contracts.environments.decide.statuses import shortened
-from fairlead.contracts.environments.kinds import CERTIFICATES, MATERIALIZES
+from fairlead.contracts.environments.kinds import CERTIFICATES, MATERIALIZES, Balancer, Console
 from fairlead.contracts.environments.words import BLOCKED, text_of
 from fairlead.core.act import Does, EventNote
 from fairlead.core.ask import REFUSAL_HOLDS, Need, StartOver
@@ -118,15 +120,24 @@ def shared_objects(stand: Standing) -> Lacking | Hold:
     if trouble:
         return Hold(Reason.SPEC_INVALID, details=((str(stand.ref), trouble),))
     wanted = environment_objects(stand.environment, stand.settings)
-    unserved = [each for each in wanted if each.resource == CERTIFICATES and not stand.seen.has_certificates]
-    if unserved:
-        return kind_missing(unserved[0].ref)
+    if (missing := certificates_missing(wanted, stand.seen)) is not None:
+        return missing
     outdated = lacking(wanted, Does.APPLY_OBJECT, stand.facts)
     return refusal_of(outdated) if outdated.refusals else outdated
 
 
-def kind_missing(ref: Ref) -> Hold:
-    kind = f"{ref.resource.kind} of {ref.resource.group}"
+def certificates_missing(
+    wanted: Iterable[Wanted], seen: Snapshot | CompanionSnapshot[Balancer] | CompanionSnapshot[Console]
+) -> Hold | None:
+    """Why none can be made, where one is wanted and none can be seen."""
+    ref = next((each.ref for each in wanted if each.resource == CERTIFICATES), None)
+    if ref is None or seen.has_certificates:
+        return None
+    resource = ref.resource
+    if not seen.may_list_certificates:
+        right = f"allow it get, list, watch, create, patch and delete of {resource.plural} in {resource.group}"
+        return Hold(Reason.READ_FAILED, details=((str(ref), f"the operator lacks the right: {right}"),))
+    kind = f"{resource.kind} of {resource.group}"
     sentence = f"the cluster does not serve {kind}: install cert-manager, or take the issuer out of the spec"
     return Hold(Reason.KIND_MISSING, details=((str(ref), sentence),))
 
@@ -150,8 +161,13 @@ def with_refusals(verdict: Verdict, beside: Beside) -> Verdict:
 
 
 def decided(rule: str, verdict: Verdict, seen: Snapshot, beside: Beside = ALONE) -> Decision:
-    """The verdict together with all that goes with it, looked at again when the first of them wants it."""
-    looks = [moment for moment in (verdict.again, beside.again) if moment is not None]
+    """The verdict together with all that goes with it, looked at again when the first of them wants it.
+
+    A pass that failed keeps its pace: a Balancer that is looked at every second would have what was refused sent again
+    every second.
+    """
+    fails = isinstance(verdict, Hold) and verdict.reason.fails
+    looks = [moment for moment in (verdict.again, None if fails else beside.again) if moment is not None]
     if looks:
         verdict = structs.replace(verdict, again=min(looks))
     metadata = seen.environment.metadata

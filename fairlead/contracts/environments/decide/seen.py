@@ -40,7 +40,9 @@ class Snapshot(Struct, frozen=True, kw_only=True):
     """The one of the same name."""
     console: Console | None = None
     has_certificates: bool = True
-    """Whether cert-manager's Certificate is served."""
+    """Whether cert-manager's Certificate is served, and may be listed."""
+    may_list_certificates: bool = True
+    """False where that is what lacks."""
     applied: Applied | None = {}
     """None: take it that all is as it was applied, for those who only look."""
     settings: Settings = Settings()
@@ -59,6 +61,7 @@ class CompanionSnapshot(Struct, Generic[C], frozen=True, kw_only=True):
     """The one of its name that it owns or may adopt."""
     children: Children = {}
     has_certificates: bool = True
+    may_list_certificates: bool = True
     applied: Applied | None = {}
     settings: Settings = Settings()
     answers: Answers = Answers()

@@ -179,6 +179,20 @@ def test_an_owner_is_known_whatever_version_it_was_written_in() -> None:
     assert BALANCER not in world.things
 
 
+def test_a_refused_generation_keeps_its_pace_while_a_console_waits() -> None:
+    """Else what was refused would be sent again every second, for that is how often the Balancer is looked at."""
+    world = promoted(settings=BOTH)
+    world.things[BALANCER].status["conditions"] = [a_ready_condition("False")]
+    world.refuses = lambda write: Bad("refused", "quota", 403) if write.does is Does.APPLY_GENERATION else None
+    world.edit(environmentdImageRef=NEXT)
+
+    decision = world.play()
+
+    assert decision.verdict.reason is Reason.GENERATION_REFUSED
+    assert [aside.reason for aside in decision.asides] == [Reason.BALANCER_NOT_READY]
+    assert decision.verdict.again is None
+
+
 def test_a_companion_that_is_refused_fails_the_pass_but_not_the_rollout() -> None:
     world = promoted(settings=BOTH)
     world.refuses = lambda write: (
@@ -259,6 +273,13 @@ def test_a_certificate_of_a_balancer_needs_cert_manager() -> None:
     decision = of(structs.replace(IDENTIFIED, spec=CERTIFIED), has_certificates=False)
 
     assert decision.verdict.reason is Reason.KIND_MISSING
+
+
+def test_a_certificate_of_a_balancer_that_may_not_be_seen_needs_the_right() -> None:
+    certified = structs.replace(IDENTIFIED, spec=CERTIFIED)
+    decision = of(certified, has_certificates=False, may_list_certificates=False)
+
+    assert decision.verdict.reason is Reason.READ_FAILED
 
 
 def a_condition(value: str) -> Condition:

@@ -14,10 +14,11 @@ from fairlead.contracts.environments.explain import explain
 from fairlead.contracts.environments.settings import Settings
 from fairlead.contracts.environments.words import REASONS, WRITES
 from fairlead.core.act import Does
+from fairlead.core.ask import Bad, Http
 from fairlead.core.explain import Explain
 from fairlead.core.reason import Reason
 from tests.builders import EARLIER, NOW
-from tests.contracts.environments.decide.specs import NEXT
+from tests.contracts.environments.decide.specs import NEXT, a_spec
 from tests.contracts.environments.decide.world import World, promoted
 
 
@@ -39,6 +40,29 @@ def test_what_serves_is_done() -> None:
     assert document.blocked_by == ()
     assert document.next == ()
     assert document.again is not None
+
+
+@pytest.mark.parametrize(
+    ("replicas", "said"),
+    [
+        (1, "waiting for {pod} to become ready: it is not ready, and generation 1 does not serve without it"),
+        (0, "{pod} does not exist: its StatefulSet has not created it yet, and generation 1 does not serve without it"),
+    ],
+)
+def test_what_serves_no_more_is_done_and_said_to_be_down(replicas: int, said: str) -> None:
+    world = promoted()
+    status = world.statefulset(1).status
+    world.pods_start = False
+    status |= {"replicas": replicas, "readyReplicas": 0}
+
+    document = shown(world)
+
+    pod = f"mz{world.id}-environmentd-1-0"
+    assert (document.outcome, document.stands.phase) == ("done", "Applied")
+    (block,) = document.blocked_by
+    assert block.text == said.format(pod=pod)
+    (advice,) = block.advice
+    assert advice.endswith(f"describe pod {pod}" if replicas else f"describe statefulset {pod.removesuffix('-0')}")
 
 
 def test_a_rollout_shows_both_generations_and_what_it_waits_for() -> None:
@@ -139,6 +163,31 @@ def test_the_first_generation_takes_over_from_none() -> None:
 
     assert document.stands.phase == "Promoting"
     assert document.next == ("generation 1 takes over",)
+
+
+def test_a_password_that_was_changed_on_the_way_is_read_by_a_pod_that_starts_again() -> None:
+    """Nothing else ends the wait: a pod reads the Secret when it starts, and the operator with every sign-in."""
+    world = promoted(a_spec(authenticatorKind="Password"))
+    world.edit(environmentdImageRef=NEXT)
+    world.answers = lambda ask: Bad("sign-in", "it answered with status 401") if isinstance(ask.to, Http) else None
+
+    (block,) = shown(world).blocked_by
+
+    about = f"mz{world.id}-environmentd-2"
+    assert block.text == f"the operator cannot sign in to {about}: it answered with status 401"
+    (advice,) = block.advice
+    assert advice.endswith(f"if the Secret was changed since, start it again: kubectl -n e delete pod {about}-0")
+
+
+def test_who_does_not_lead_is_looked_into() -> None:
+    world = promoted()
+    world.edit(environmentdImageRef=NEXT)
+    world.takes_over = False
+
+    (block,) = shown(world).blocked_by
+
+    assert block.reason == Reason.NOT_YET_LEADER.word
+    assert block.advice == (f"see what it does: kubectl -n e logs mz{world.id}-environmentd-2-0",)
 
 
 def test_a_console_that_waits_is_shown_beside() -> None:

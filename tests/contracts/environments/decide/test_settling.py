@@ -415,6 +415,20 @@ def test_a_certificate_needs_cert_manager() -> None:
     assert world.is_promoted
 
 
+def test_a_certificate_that_may_not_be_seen_needs_the_right() -> None:
+    """cert-manager may well be there: to install it would help nobody."""
+    world = World(a_spec(**CERTIFIED))
+    world.has_certificates = world.may_list_certificates = False
+
+    decision = world.play()
+
+    assert decision.verdict.reason is Reason.READ_FAILED
+    assert isinstance(decision.verdict, Hold)
+    told = decision.verdict.details[0][1]
+    assert "allow it get, list, watch, create, patch and delete of certificates in cert-manager.io" in told
+    assert "install" not in told
+
+
 def test_a_certificate_that_cannot_be_asked_for_is_an_error() -> None:
     world = World(
         a_spec(internalCertificateSpec={"issuerRef": {"name": "ca"}, "privateKeyAlgorithm": "RSA", "privateKeySize": 1})

@@ -86,6 +86,7 @@ class World:
         self.writes: list[AnyWrite] = []
         self.tells: list[EventNote] = []
         self.has_certificates = True
+        self.may_list_certificates = True
         self.twins: tuple[Materialize, ...] = ()
         self.rounds = 0
         self.last: Decision | None = None
@@ -285,6 +286,7 @@ class World:
             balancer=self._companion(BALANCERS, Balancer),
             console=self._companion(CONSOLES, Console),
             has_certificates=self.has_certificates,
+            may_list_certificates=self.may_list_certificates,
             applied={ref: digest for ref, (digest, version) in self.applied.items() if self._is_same(ref, version)},
             settings=self.settings,
             answers=Answers(answers or {}),
