@@ -378,7 +378,7 @@ class RolledWorld(World):
         if fact is None:
             return ["r is not there"]
         wanted = ENDED if self.harmed else (SUCCEEDED,)
-        if fact.state in wanted and not fact.is_leaving:
+        if fact.state in wanted and fact.is_seen and not fact.is_leaving:
             return []
         said = condition_of(self.judge.record.trees[self.rollouts.plural, "r"])
         is_waiting = fact.batch_state == BATCH_READY and "BatchReady" in said  # and not on its way to the next

@@ -1,0 +1,18 @@
+"""Programs that were found by chance, each under the name of what went wrong."""
+
+from __future__ import annotations
+
+from kubesim.faults import Fault
+from tests.chaos.plans.programs import RolloutProgram
+from tests.chaos.plans.steps import FailRollout, Retarget
+from tests.chaos.plans.world import RolledSetting
+from tests.chaos.steps import EndWatches, Wait
+
+
+def test_a_rollout_that_ended_and_was_changed_unseen_has_not_ended() -> None:
+    """Its status is about an older spec as long as the watch lags, and is no end to judge."""
+    setting = RolledSetting((), kind="revisions", size=4, batches=(3, None), leased=True, latency=0.02, seed=2795)
+
+    late = tuple(FailRollout(0, "watch", nth, Fault("lag", seconds=25.0)) for nth in range(1, 10))
+
+    RolloutProgram(setting, (Wait(18.0), *late, EndWatches(), Wait(0.3), Retarget(3, named=True))).play()
