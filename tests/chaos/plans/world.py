@@ -410,12 +410,13 @@ class RolledWorld(World):
         """Whatever was left behind, a new rollout finishes it."""
         record = self.judge.record
         plural = self.setting.resource.plural
+        old = self.setting.workloads[:-1] or self.setting.workloads  # what a paused target asks for has no pods
         self.judge.touched = self.harmed = False
         if self.setting.kind in FROZEN:
             if self.setting.kind != "nodes":
                 self.patch(self.setting.resource, "w", {"spec": {"replicas": self.setting.size}})
             self.freeze()
-        elif not any(each[-1].size for each in record.workloads.values()):
+        elif not any(live.size for (_, name), (*_, live) in record.workloads.items() if name in old):
             self.patch(DEPLOYMENTS, self.setting.workloads[0], {"spec": {"replicas": 3}})
         await asyncio.sleep(30)
         plan: Tree = {"numBatches": 2, "rolloutStrategy": self.setting.strategy}
