@@ -16,7 +16,6 @@ from fairlead.contracts.plans.kinds import MOST_BATCHES, IntOrText, RolloutBatch
 from fairlead.core.integers import parse_integer
 from fairlead.core.rounding import Rounding, scaled
 
-NO_PODS = "there are no pods to roll, scale the old workload up first"
 _PERCENT = re.compile(r"[0-9]{1,9}%")
 
 
@@ -103,7 +102,7 @@ def spread(distance: int, count: int) -> tuple[int, ...]:
 def batches_of(plan: RolloutPlan, span: Span) -> Batches | Mismatch:
     """What the plan comes to; the verdict of R-17 where it does not lead to the target."""
     if not span.is_scale and span.target <= 0:
-        return Mismatch(f"{_mismatch(0, span.target)}: {NO_PODS}")
+        return Mismatch(_mismatch(0, span.target))
     listed = plan.rollout_batches or ()
     count = len(listed) or plan.num_batches or 1
     if count > MOST_BATCHES:

@@ -59,13 +59,6 @@ def test_upgrades_that_fail_name_both_numbers(target: int, plan: tuple[IntOrText
     assert batches_of(_plan(*plan), Span(target, target)) == Mismatch(expected)
 
 
-def test_of_workloads_without_pods_it_is_said_what_to_do() -> None:
-    found = batches_of(_plan(), Span(0, 0))
-
-    assert isinstance(found, Mismatch)
-    assert found.text.endswith("there are no pods to roll, scale the old workload up first")
-
-
 @pytest.mark.parametrize(
     ("original", "target", "plan", "goals"),
     [
