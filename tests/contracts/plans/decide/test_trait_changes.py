@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 import pytest
 
 from fairlead.contracts.plans.kinds import Json
@@ -310,6 +312,23 @@ def test_batches_that_are_removed_behind_the_webhook_end_the_attempt() -> None:
 
     assert cluster.state == "rolloutFailed"
     assert "the plan ends with batch 0" in cluster.condition("BatchReady")[1]
+
+
+@pytest.mark.parametrize("make", [a_pair, a_clone_set])
+@pytest.mark.parametrize("gate", [None, 1])
+@pytest.mark.parametrize("place", ["batchVerifying", "batchFinalizing", "batchReady"])
+def test_a_batch_that_is_made_larger_once_it_is_rolled_ends_the_attempt(
+    place: str, gate: int | None, make: Callable[[Json], Cluster]
+) -> None:
+    """R-6: nobody would bring the pods that it lacks, and so nobody waits for them."""
+    cluster = make({"rolloutBatches": [{"replicas": 1}, {"replicas": 2}, {}], "lastBatchToRollout": gate})
+    cluster.play_to(place, 1)
+
+    cluster.edit(rolloutBatches=[{"replicas": 1}, {}])
+    cluster.play("rolloutFailed")
+
+    assert cluster.state == "rolloutFailed"
+    assert cluster.condition("RolloutFailed")[1]
 
 
 def test_batches_behind_the_partition_may_be_others() -> None:
