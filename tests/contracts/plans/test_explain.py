@@ -119,6 +119,18 @@ def test_a_gate_is_told_with_the_command_that_opens_it(field: str) -> None:
     assert wait.since_exact
 
 
+def test_a_gate_whose_batch_has_lost_its_pods_says_so() -> None:
+    cluster = a_pair({"lastBatchToRollout": 0})
+    cluster.play(most=60)
+    del cluster.objects["d2"]
+
+    (wait,) = looked_at(cluster).blocked_by
+
+    assert (
+        wait.text == "r waits at the gate after batch 0; the last one is batch 2; by now the Deployment d2 is not there"
+    )
+
+
 def test_a_pause_is_told_with_the_command_that_ends_it() -> None:
     cluster = a_pair()
     cluster.play_to("batchVerifying", 1)

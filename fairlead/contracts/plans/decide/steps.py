@@ -178,8 +178,16 @@ def _approve_batch(given: Pass) -> Turn | Need:
     opened = reopened(given.status, given)
     step = given.found.handler.available(given.found.attempt)
     if isinstance(step, Retry):
-        return waits(given, step, opened)
+        return waits(given, _with_drift(given, step), opened)
     return moved(given, Event.BATCH_APPROVED, opened) if isinstance(step, Done) else unfinished(given, step)
+
+
+def _with_drift(given: Pass, retry: Retry) -> Retry:
+    """R-21: a size that somebody changed fails nothing here, and is the cause of the wait."""
+    found = given.found.handler.check(given.found.attempt)
+    if not isinstance(found, Fail):
+        return retry
+    return replace(retry, text=f"{retry.text}: {found.text}; put it back, or stop the rollout")
 
 
 def _resized_batch(given: Pass) -> Fail | None:
