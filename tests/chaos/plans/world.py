@@ -415,6 +415,7 @@ class RolledWorld(World):
         if self.setting.kind in FROZEN:
             if self.setting.kind != "nodes":
                 self.patch(self.setting.resource, "w", {"spec": {"replicas": self.setting.size}})
+                await asyncio.sleep(5)  # so that old pods are there
             self.freeze()
         elif not any(live.size for (_, name), (*_, live) in record.workloads.items() if name in old):
             self.patch(DEPLOYMENTS, self.setting.workloads[0], {"spec": {"replicas": 3}})
