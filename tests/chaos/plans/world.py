@@ -341,6 +341,8 @@ class RolledWorld(World):
     def _settled(self) -> bool:
         found = self.judge.record.workloads
         wanted = {(self.setting.resource.plural, each) for each in self.setting.workloads}
+        if self.setting.kind == "nodes" and self.judge.record.ready("w") < self.setting.size:
+            return False  # it names no size that its pods could be compared with
         return set(found) >= wanted and all(
             each[-1].is_observed and (each[-1].pods == each[-1].size == self.judge.record.ready(each[-1].name))
             for each in found.values()
