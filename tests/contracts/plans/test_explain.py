@@ -72,6 +72,16 @@ def test_sources_and_target_with_their_sizes() -> None:
     )
 
 
+def test_a_source_that_somebody_scales_after_the_end_goes_nowhere() -> None:
+    cluster = a_pair()
+    cluster.play("rolloutSucceed")
+    cluster.scale("d1", 3)
+
+    source, _ = looked_at(cluster).workloads or ()
+
+    assert (source.size, source.after) == (3, None)
+
+
 def test_pods_that_are_not_ready_are_counted_and_the_command_that_shows_them_is_told() -> None:
     cluster = a_pair()
     cluster.play_to("batchInRolling", 1)

@@ -73,12 +73,13 @@ def retry(request: VerbRequest, answers: Answers, now: datetime) -> VerbAnswer |
             f"{target.name} has not failed ({state}): `fairlead explain {target.place}` says what it waits for"
         )
     why = cause(target.status)
+    held = f"; it is paused until `fairlead resume {target.place}`" if target.plan.paused else ""
     return VerbPlan(
         rollout=target.name,
         writes=(target.annotated(ACTION, f"retry@{format_rfc3339(now.replace(microsecond=0))}"),),
         said=(
             f"{target.name} is tried again from where its workloads stand"
-            f"{f'; it had failed: {why}' if why else ''}; {follow(target.namespace, target.name)}"
+            f"{f'; it had failed: {why}' if why else ''}{held}; {follow(target.namespace, target.name)}"
         ),
         did=f"tried {target.name} again",
         event="RolloutRetried",

@@ -280,6 +280,16 @@ def test_retry_tries_again_what_failed() -> None:
     assert (cluster.size("d1"), cluster.size("d2")) == (0, 5)
 
 
+def test_retry_of_a_paused_plan_says_what_lets_it_go_on() -> None:
+    cluster = a_pair({"paused": True})
+    ask = Asked(cluster)
+    cluster.play(most=20)
+    written(cluster, planned(ask(abort)))
+    cluster.play()
+
+    assert "it is paused until `fairlead resume r -n ns`" in planned(ask(retry)).said
+
+
 @pytest.mark.parametrize("place", [("batchInRolling", 0), ("batchVerifying", 1), None])
 def test_undo_turns_round_in_flight_and_afterwards(place: tuple[str, int] | None) -> None:
     cluster = a_pair()
