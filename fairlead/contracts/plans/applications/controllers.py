@@ -225,6 +225,7 @@ def _planned(kind: _Kind, settings: PlanSettings, series: PlanSeries, sink: Sink
 
     return Controller(
         name=NAMES[kind.resource],
+        workers=settings.concurrent,
         noun=kind.resource.kind.lower(),
         informers=(),
         subscribe=kind.subscribe(planned.wakes),
@@ -244,6 +245,7 @@ def _planned(kind: _Kind, settings: PlanSettings, series: PlanSeries, sink: Sink
         watcher=series,
         explain=lambda seen, decision, now: explained(seen.trait, decision, now),
         observed=lambda seen: gathering.observed(seen.trait),
+        asks_within=lambda seen: gathering.asks_within(seen.trait),
         edition=edition,
         optional=kind.informers,
     )
