@@ -46,7 +46,7 @@ async def test_every_kind_of_rollouts_keeps_to_what_the_operator_is_told(site: S
     await define(site, *definitions())
     play = Play(site, PlanSettings(concurrent=3, registers_kinds=False))
     play.start()
-    await play.until(lambda: play.operator.manager is not None)
+    await play.until(lambda: play.operator.manager is not None, every=0.1)
 
     manager = play.operator.manager
     assert manager is not None
