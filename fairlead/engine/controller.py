@@ -7,7 +7,7 @@ its controllers is in its Part.
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable, Iterable, Mapping
+from collections.abc import Awaitable, Callable, Hashable, Iterable, Mapping
 from datetime import datetime
 from math import inf
 from typing import Any, Generic, Protocol, TypeAlias, TypeVar
@@ -176,6 +176,9 @@ class Controller(Struct, Generic[S], frozen=True):
     asks_within: Callable[[S], float] | None = None
     """Seconds within which all questions of a pass over what was seen first are answered; what is not by then is
     answered `late`. None: each question has its own time alone."""
+    edition: Callable[[RolloutKey], Hashable] | None = None
+    """Which edition of a rollout people want by now: a round that asks others about it begins anew once that is another
+    one. None: what was asked is waited for, whatever people want meanwhile."""
     at_once: int = MOST_AT_ONCE
     """How many questions of a stage, and writes in the middle of deciding, are under way at a time."""
     failure: str = ""

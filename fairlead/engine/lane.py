@@ -38,6 +38,7 @@ class ControllerLane:
         self._background = background
 
     def wake(self, key: RolloutKey, initial: bool, *, gently: bool = False) -> None:
+        self.rounds.woken(key)
         if gently:
             self.queue.nudge(key)
         else:

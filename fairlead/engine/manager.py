@@ -7,7 +7,7 @@ rolled, over which wire, or whether time is real.
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from functools import partial
 from typing import Any
 
@@ -237,6 +237,11 @@ class Manager:
     def obstacle(self) -> str:
         """Why this replica does not answer what API servers ask, whoever leads; empty when it does."""
         return next(filter(None, (part.obstacle() for part in self._parts)), "")
+
+    def remarks(self) -> Iterator[str]:
+        """What there is to say of this replica although it is ready."""
+        for part in self._parts:
+            yield from part.remarks()
 
     def stop(self) -> None:
         """Ends `run` once the rounds under way are over."""

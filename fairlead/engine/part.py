@@ -5,7 +5,7 @@ Its controllers decide; the rest is what a process needs beside rounds: webhooks
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable, Mapping
+from collections.abc import Awaitable, Callable, Iterable, Mapping
 from contextlib import AbstractAsyncContextManager
 from typing import TYPE_CHECKING, Any, TypeAlias
 
@@ -99,6 +99,8 @@ class Part(Struct, frozen=True, kw_only=True):
     """What all webhooks of the process are served with; None: the part keeps nothing of that."""
     obstacle: Callable[[], str] = lambda: ""
     """Why this replica does not answer what API servers ask of it, whoever leads; empty: it does."""
+    remarks: Callable[[], Iterable[str]] = tuple
+    """What whoever asks for all words is told of a replica that is ready all the same; a sentence each."""
     before_leading: tuple[Task, ...] = ()
     """What the leader does before the caches can be filled: a definition must be there to be listed."""
     before_rounds: tuple[Task, ...] = ()

@@ -10,7 +10,7 @@ import gc
 import os
 import signal
 from asyncio import sslproto
-from collections.abc import AsyncIterator, Callable, Coroutine, Iterator, Mapping, Sequence
+from collections.abc import AsyncIterator, Callable, Coroutine, Iterable, Iterator, Mapping, Sequence
 from contextlib import (
     AbstractAsyncContextManager,
     AsyncExitStack,
@@ -43,7 +43,7 @@ from fairlead.engine.serving.https_server import (
     unless,
 )
 from fairlead.engine.serving.plain_paths import PlainPaths
-from fairlead.engine.serving.probes import answering, probes
+from fairlead.engine.serving.probes import answering, probes, readiness
 from fairlead.engine.traces import Trace, TracedTransport, traced_caller, tracing, untraced
 from kubeloop import kubeconfig
 from kubeloop.calls import Caller, Handler
@@ -107,13 +107,16 @@ async def _process(options: OperatorOptions, log: FilteringBoundLogger) -> None:
             return "webhooks are not served yet"
         return manager.obstacle or None
 
+    def remarks() -> Iterable[str]:
+        return () if manager is None else manager.remarks()
+
     async def report(namespaces: Sequence[str]) -> OperatorReport:
         known = manager
         return silent(options.process) if known is None else await known.report(options.process, namespaces)
 
     told = {EXPLAIN: handling(report)}
     async with (
-        _plain(options, metrics, (obstacle, serving_obstacle), log, told) as port,
+        _plain(options, metrics, (obstacle, serving_obstacle), log, told, remarks) as port,
         _plain_metrics(options, metrics, log) as apart,
     ):
         ports = {"port": port} | ({} if apart is None else {"metrics_port": apart})
@@ -134,10 +137,15 @@ def _plain(
     obstacles: tuple[Callable[[], str | None], Callable[[], str | None]],
     log: FilteringBoundLogger,
     told: Mapping[str, Handler],
+    remarks: Callable[[], Iterable[str]],
 ) -> AbstractAsyncContextManager[int | None]:
     """The plain server, if there is to be one."""
     obstacle, serving_obstacle = obstacles
-    told = {**told, **dict.fromkeys(options.plain_paths.serving, answering(serving_obstacle))}
+    told = {
+        **told,
+        **dict.fromkeys(options.plain_paths.serving, answering(serving_obstacle)),
+        **dict.fromkeys(options.plain_paths.ready, readiness(obstacle, remarks)),
+    }
     port, host = options.server_port, options.server_host
     if port is None:
         return nullcontext(None)

@@ -7,7 +7,9 @@ here: a round that may not start yet says when to look again, and the worker goe
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping
+import asyncio
+from collections.abc import AsyncIterator, Callable, Hashable, Iterable, Mapping
+from contextlib import asynccontextmanager
 from datetime import datetime
 from functools import partial
 from itertools import count
@@ -60,7 +62,15 @@ class Vanished(Exception):
 
 
 class Overtaken(Exception):
-    """While a round asked for facts, something was written to what it decides about; it begins anew."""
+    """While a round asked for facts, what it decides about became another; it begins anew."""
+
+
+class _Asking(Struct, frozen=True):
+    """A round that asks somebody who may take long."""
+
+    edition: Hashable
+    """Of the rollout that it asks about."""
+    until: asyncio.Timeout
 
 
 class RoundTerms(Struct, frozen=True):
@@ -119,7 +129,15 @@ class Rounds(Generic[S]):
         """Of which rollouts that was told."""
         self._held: dict[RolloutKey, float] = {}
         """Loop time until which the server asked to be spared a rollout."""
+        self._asking: dict[RolloutKey, _Asking] = {}
         self._numbers = count(1)
+
+    def woken(self, key: RolloutKey) -> None:
+        """Told of every change that concerns the rollout: what is asked about an edition that is over is given up."""
+        asking = self._asking.get(key)
+        if asking is not None and self._edition(key) != asking.edition:
+            del self._asking[key]
+            asking.until.reschedule(clock.monotonic())
 
     async def run(self, key: RolloutKey) -> float | None:
         """One round; answers with the seconds after which to look again without being woken."""
@@ -214,7 +232,7 @@ class Rounds(Generic[S]):
             declared,
             given=given,
             at_once=self._controller.at_once,
-            aside=stepping_aside,
+            aside=partial(self._aside, key),
         )
         self._observed(DecidedRound(self._controller.name, str(key), number, now, seen, decision), key, decision)
         return await self._acted(key, seen, decision, now, number)
@@ -264,6 +282,24 @@ class Rounds(Generic[S]):
         if self._controller.wrote is not None:
             self._controller.wrote(key, writes[:sent])
         return sent
+
+    @asynccontextmanager
+    async def _aside(self, key: RolloutKey) -> AsyncIterator[None]:
+        """Others go on meanwhile, and so does this rollout once people want something else of it."""
+        async with stepping_aside():
+            try:
+                async with asyncio.timeout(None) as until:
+                    self._asking[key] = _Asking(self._edition(key), until)
+                    yield
+            except TimeoutError:
+                if until.expired():
+                    raise Overtaken from None
+                raise
+            finally:
+                self._asking.pop(key, None)
+
+    def _edition(self, key: RolloutKey) -> Hashable:
+        return None if self._controller.edition is None else self._controller.edition(key)
 
     async def _ask(self, ask: Asker, question: Question) -> Answer:
         if not isinstance(question, Ask):

@@ -197,6 +197,10 @@ async def test_a_definition_with_versions_that_are_not_known_is_left_as_it_is(si
 
     assert (await live(site, "applications.core.oam.dev"))["metadata"]["resourceVersion"] == before
     assert play.operator.log.of("definition left as it is")
+    assert play.operator.manager is not None
+    assert [*play.operator.manager.remarks()] == [
+        "the definition applications.core.oam.dev is left as it is: this release does not know v1beta1"
+    ]
 
 
 @pytest.mark.parametrize(

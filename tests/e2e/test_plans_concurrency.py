@@ -7,6 +7,7 @@ from contextlib import AbstractAsyncContextManager
 
 import pytest
 
+from fairlead.contracts.plans.applications.controllers import PLANNED
 from fairlead.contracts.plans.kinds import ROLLOUT_TRAITS, VERIFYING
 from fairlead.contracts.plans.settings import PlanSettings
 from kubeloop.request import Request, Response, Stream, Transport, place_of
@@ -37,6 +38,22 @@ class Slow:
 
     def stream(self, request: Request) -> AbstractAsyncContextManager[Stream]:
         return self._transport.stream(request)
+
+
+@with_traits(controllers=False, on=("sim",))
+async def test_every_kind_of_rollouts_keeps_to_what_the_operator_is_told(site: Site) -> None:
+    """How many are worked on at once, and how long a pass may ask (R-26)."""
+    await define(site, *definitions())
+    play = Play(site, PlanSettings(concurrent=3, registers_kinds=False))
+    play.start()
+    await play.until(lambda: play.operator.manager is not None, every=0.1)
+
+    manager = play.operator.manager
+    assert manager is not None
+    kinds = {each.kind.lower() for each in (ROLLOUT_TRAITS, *PLANNED)}
+    lanes = [each for each in manager._lanes if each.controller.noun in kinds]
+    assert len(lanes) == len(kinds)
+    assert all(each.controller.workers == 3 and each.controller.asks_within is not None for each in lanes)
 
 
 @pytest.mark.parametrize("concurrent", [1, 3, 6])

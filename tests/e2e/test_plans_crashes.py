@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from itertools import groupby
 from typing import Any
 
 import pytest
@@ -11,7 +12,9 @@ from kubeloop.objects.apps import REVISION_LABEL, STATEFULSETS
 from tests.e2e.clusters import Site, everywhere
 from tests.e2e.mortals import lives_until
 from tests.e2e.plan_play import Play, a_pair, batches, begin
+from tests.e2e.plan_routes import a_shop, with_routes
 from tests.e2e.plans import with_traits
+from tests.e2e.receivers import receiving
 from tests.e2e.test_plans_10_to_12 import (
     clone_set,
     daemon_set,
@@ -42,6 +45,33 @@ async def test_a_pair(site: Site) -> None:
 
     assert play.sums() == [5, 6, 5, 7, 5, 7, 5]
     assert play.owners("d1") == play.owners("d2") == []
+
+
+@dying
+@with_routes(on=("sim",))
+async def test_a_routed_pair_with_hooks(site: Site, before: bool) -> None:
+    """Calls whose outcome nobody stored are made again, in their order, and no request is lost on the way."""
+    shop, target, source = await a_shop(site)
+    await shop.play.kill()
+    play = Play(site)  # its operators call hooks, and no Prometheus
+    async with receiving(site) as receiver:
+        hooks = [
+            {"type": kind, "name": kind, "url": receiver.url} for kind in ("pre-batch-rollout", "post-batch-rollout")
+        ]
+        batch = {"batchRolloutWebhooks": hooks}
+        plan = {"rolloutBatches": [{"replicas": 2, **batch}, batch], "trafficRouting": shop.routing}
+        sending = site.start(shop.keep_sending(50))
+        await play.roll(plan, target, source)
+
+        await lives_until(play, SUCCEEDED, before=before)
+        await site.stop(sending)
+
+    phases = [each["phase"] for each in receiver.bodies]
+    assert [phase for phase, _ in groupby(phases)] == ["batchInitializing", "batchFinalizing"] * 2
+    assert shop.weights() == {"shop-v2": 100}
+    assert shop.gateway.failures == []
+    assert play.sizes_of("d1") == [5, 3, 0]
+    assert play.sizes_of("d2") == [0, 2, 5]
 
 
 @dying

@@ -9,7 +9,8 @@ import pytest
 
 from fairlead.engine.metrics import Metrics
 from fairlead.engine.serving.cluster_label import ClusterLabel
-from fairlead.engine.serving.probes import PortBusy, probes
+from fairlead.engine.serving.probes import PortBusy, probes, readiness
+from kubeloop.calls import Call, Reply
 from tests.engine.world import Log
 
 LOG = Log().logger()
@@ -31,6 +32,17 @@ def test_ready_answers_500_until_it_is_ready_whatever_the_method() -> None:
         return answers
 
     assert asyncio.run(scenario()) == [(500, b""), (500, b""), (200, b""), (200, b"")]
+
+
+def test_a_replica_that_is_ready_tells_more_to_whoever_asks_for_all_words() -> None:
+    ready = readiness(lambda: None, lambda: ("the kind a is left alone",))
+
+    async def scenario(url: str) -> Reply:
+        return await ready(Call(method="GET", url=url))
+
+    assert asyncio.run(scenario("/readyz")) == Reply(200)
+    assert asyncio.run(scenario("/readyz?verbose")).body == b"ready\nthe kind a is left alone\n"
+    assert asyncio.run(scenario("/readyz?verbose=true")).status == 200
 
 
 def test_it_lives_also_while_it_is_not_ready() -> None:

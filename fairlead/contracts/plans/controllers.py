@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Hashable, Iterator, Mapping
 from typing import cast
 
 from fairlead.contracts.plans import gather as gathering
@@ -87,6 +87,10 @@ def controller(
             return None
         return gathering.snapshot(of_trait(trait), of(key).workloads, settings, answers)
 
+    def edition(key: RolloutKey) -> Hashable:
+        trait = of(key).traits.store.get(*key)
+        return None if trait is None else gathering.edition(trait.metadata)
+
     def scopes(key: RolloutKey) -> Iterator[str]:
         trait = of(key).traits.store.get(*key)
         if trait is not None:
@@ -124,5 +128,6 @@ def controller(
         explain=explained,
         observed=gathering.observed,
         asks_within=gathering.asks_within,
+        edition=edition,
         optional=tuple(each.autoscalers for each in workloads.values()),
     )

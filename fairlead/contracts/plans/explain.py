@@ -11,7 +11,9 @@ from datetime import datetime
 from fairlead.contracts.plans.advice import advice_of
 from fairlead.contracts.plans.coming import coming
 from fairlead.contracts.plans.decide.seen import TraitSeen
+from fairlead.contracts.plans.decide.why import Why
 from fairlead.contracts.plans.decide.workloads import reverts
+from fairlead.contracts.plans.decide.workloads.answers import Retry
 from fairlead.contracts.plans.kinds import (
     ABANDONED,
     DELETING,
@@ -131,7 +133,8 @@ def _sentence(shown: Shown, reason: Reason, detail: str) -> str:
     last = status.current_batch if batches is None else batches.last
     match reason:
         case Reason.GATE_CLOSED:
-            return f"{shown.name} waits at the gate after batch {status.current_batch}; the last one is batch {last}"
+            said = f"{shown.name} waits at the gate after batch {status.current_batch}; the last one is batch {last}"
+            return f"{said}; by now {lost.text}" if (lost := _lost(shown)) else said
         case Reason.PAUSED:
             return f"{shown.name} is paused at batch {status.current_batch}; the last one is batch {last}"
         case Reason.ROLLOUT_FAILED:
@@ -140,6 +143,14 @@ def _sentence(shown: Shown, reason: Reason, detail: str) -> str:
             return f"{shown.name} is reverted: {detail}" if detail else f"{shown.name} is reverted"
         case _:
             return detail or f"waiting until {reason.clears}"
+
+
+def _lost(shown: Shown) -> Retry | None:
+    """What keeps a batch that was available from its approval, should its gate be opened now."""
+    if shown.attempt.batches is None:
+        return None
+    found = shown.found.handler.available(shown.attempt)
+    return found if isinstance(found, Retry) and found.why is not Why.STATUS_STALE else None
 
 
 def _notes(shown: Shown) -> Iterator[str]:

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Hashable, Iterator
 from zlib import crc32
 
 from fairlead.contracts.plans.decide.facts import workloads_of
 from fairlead.contracts.plans.decide.hooks import longest
 from fairlead.contracts.plans.decide.seen import LiveObject, RolloutObject, TraitSeen, of_trait
-from fairlead.contracts.plans.kinds import ACTION, RolloutTrait, WorkloadReference
+from fairlead.contracts.plans.kinds import ACTION, RolloutTrait, TraitMeta, WorkloadReference
 from fairlead.contracts.plans.settings import PlanSettings
 from fairlead.contracts.plans.stored import tree_of
 from fairlead.contracts.plans.watched import WatchedWorkloads, place_of
@@ -74,6 +74,11 @@ def generation_of(rollout: RolloutObject) -> dict[str, int]:
     action = rollout.metadata.annotations.get(ACTION, "")
     asked = {f"{rollout.ref} {ACTION}": crc32(action.encode())} if action else {}
     return {str(rollout.ref): rollout.metadata.generation, **asked}
+
+
+def edition(metadata: TraitMeta) -> Hashable:
+    """R-1 and X-5: a hook that hangs does not hold up who edits, deletes, aborts or takes back."""
+    return metadata.generation, metadata.deletion_timestamp, metadata.annotations.get(ACTION)
 
 
 def asks_within(seen: TraitSeen) -> float:

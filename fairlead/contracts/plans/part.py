@@ -33,6 +33,7 @@ def part(context: PartContext, given: PlanSettings) -> Part:
             *keeping,
         ),
         endpoints=endpoints(given),
+        remarks=tuple if kinds is None else kinds.remarks,
         before_leading=(partial(check, context.client, context.log) if kinds is None else kinds.register,),
         leads=measures.leads,
         counts=measures.counts,

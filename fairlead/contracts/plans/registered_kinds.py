@@ -5,6 +5,8 @@ Every replica watches the definitions, so that each can say which kinds are left
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+
 from structlog.types import FilteringBoundLogger
 
 from fairlead.contracts.plans.install.definitions import definitions
@@ -52,6 +54,11 @@ class RegisteredKinds:
     @property
     def controller(self) -> Controller[DefinitionSnapshot]:
         return self._registration.controller
+
+    def remarks(self) -> Iterator[str]:
+        """Kinds that are left to whoever serves their other versions."""
+        for name, versions in sorted(self.unknown.items()):
+            yield f"the definition {name} is left as it is: this release does not know {', '.join(versions)}"
 
     async def register(self) -> None:
         await self._registration.register()

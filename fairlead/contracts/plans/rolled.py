@@ -7,11 +7,12 @@ from collections.abc import Iterator
 from fairlead.contracts.plans.decide.applications.deployments import is_application
 from fairlead.contracts.plans.decide.workloads.live import Style, at
 from fairlead.contracts.plans.decide.workloads.live import Workload as Live
-from fairlead.contracts.plans.kinds import ABANDONED, DELETING, FAILED, FAILING, WorkloadReference
+from fairlead.contracts.plans.kinds import ABANDONED, DELETING, FAILED, FAILING, SUCCEEDED, WorkloadReference
 from fairlead.contracts.plans.shown import Shown
 from fairlead.core.explain import Workload
 
-GIVEN_UP = frozenset({FAILING, FAILED, ABANDONED, DELETING})
+OVER = frozenset({SUCCEEDED, FAILING, FAILED, ABANDONED, DELETING})
+"""States in which no batch brings pods any more."""
 
 
 def workloads_of(shown: Shown) -> tuple[Workload, ...]:
@@ -43,8 +44,8 @@ def _target(shown: Shown) -> Workload:
 
 
 def _end(shown: Shown, size: int | None) -> int | None:
-    """Nobody goes there any more once the attempt is given up."""
-    return None if shown.status.rolling_state in GIVEN_UP else size
+    """Nobody goes there any more once the attempt has come to its end, whatever somebody makes of the sizes then."""
+    return None if shown.status.rolling_state in OVER else size
 
 
 def _workload(

@@ -6,8 +6,9 @@ bring it.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from contextlib import AbstractAsyncContextManager
+from urllib.parse import parse_qs, urlsplit
 
 from structlog.types import FilteringBoundLogger
 
@@ -45,6 +46,19 @@ def answering(obstacle: Callable[[], str | None]) -> Handler:
     return answer
 
 
+def readiness(obstacle: Callable[[], str | None], remarks: Callable[[], Iterable[str]] = tuple) -> Handler:
+    """Answers 200, with the remarks where `?verbose` asks for words, else 500 and what is in the way."""
+
+    async def ready(call: Call) -> Reply:
+        found = obstacle()
+        if found is not None:
+            return text(500, found) if found else Reply(500)
+        is_verbose = "verbose" in parse_qs(urlsplit(call.url).query, keep_blank_values=True)
+        return text(200, "\n".join(("ready", *remarks()))) if is_verbose else Reply(200)
+
+    return ready
+
+
 def probes(
     port: int,
     metrics: Metrics,
@@ -60,13 +74,9 @@ def probes(
     `obstacle` says why the process is not ready, in no words while it starts; None when it is.
     """
 
-    async def ready(_: Call) -> Reply:
-        found = obstacle()
-        return Reply(200) if found is None else text(500, found) if found else Reply(500)
-
     async def alive(_: Call) -> Reply:
         return Reply(200)
 
-    answers = ((paths.ready, ready), (paths.alive, alive), (paths.metrics, showing(metrics)))
+    answers = ((paths.ready, readiness(obstacle)), (paths.alive, alive), (paths.metrics, showing(metrics)))
     routes = {path: handler for known, handler in answers for path in known} | dict(more)
     return serving(port, routes, metrics, log, ServerTerms(cluster=cluster), host=host)

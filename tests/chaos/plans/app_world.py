@@ -126,7 +126,7 @@ class AppRolledWorld(RolledWorld):
 
     def _left_of_second(self) -> list[str]:
         fact = self.judge.record.rollout("s")
-        if fact is None or fact.state in ENDED:
+        if fact is None or (fact.state in ENDED and fact.is_seen):
             return []
         said = condition_of(self.judge.record.trees[self.rollouts.plural, "s"])
         is_gated = fact.partition is not None and fact.partition <= fact.batch

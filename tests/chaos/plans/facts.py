@@ -54,6 +54,8 @@ class RolloutFact(Struct, frozen=True):
     tolerance: int
     has_finalizer: bool
     is_leaving: bool
+    is_seen: bool
+    """Whether the status is about the newest spec."""
     reverts: bool
     """Whether a failure or the deletion takes everything back."""
     hooked: bool
@@ -119,6 +121,7 @@ def rollout_fact(tree: Tree, version: int) -> RolloutFact:
         tolerance=own.get("maxUnavailable", 0),
         has_finalizer=not FINALIZERS.isdisjoint(metadata.get("finalizers") or ()),
         is_leaving="deletionTimestamp" in metadata,
+        is_seen=status.get("observedGeneration", 0) >= metadata["generation"],
         reverts=plan.get("onFailure") == "revert" or plan.get("revertOnDelete", False) or action.startswith("revert"),
         hooked=any(each.get("batchRolloutWebhooks") for each in batches),
         services=_services(status.get("trafficRouting") or {}),

@@ -341,6 +341,8 @@ class RolledWorld(World):
     def _settled(self) -> bool:
         found = self.judge.record.workloads
         wanted = {(self.setting.resource.plural, each) for each in self.setting.workloads}
+        if self.setting.kind == "nodes" and self.judge.record.ready("w") < self.setting.size:
+            return False  # it names no size that its pods could be compared with
         return set(found) >= wanted and all(
             each[-1].is_observed and (each[-1].pods == each[-1].size == self.judge.record.ready(each[-1].name))
             for each in found.values()
@@ -378,7 +380,7 @@ class RolledWorld(World):
         if fact is None:
             return ["r is not there"]
         wanted = ENDED if self.harmed else (SUCCEEDED,)
-        if fact.state in wanted and not fact.is_leaving:
+        if fact.state in wanted and fact.is_seen and not fact.is_leaving:
             return []
         said = condition_of(self.judge.record.trees[self.rollouts.plural, "r"])
         is_waiting = fact.batch_state == BATCH_READY and "BatchReady" in said  # and not on its way to the next
@@ -410,12 +412,14 @@ class RolledWorld(World):
         """Whatever was left behind, a new rollout finishes it."""
         record = self.judge.record
         plural = self.setting.resource.plural
+        old = self.setting.workloads[:-1] or self.setting.workloads  # what a paused target asks for has no pods
         self.judge.touched = self.harmed = False
         if self.setting.kind in FROZEN:
             if self.setting.kind != "nodes":
                 self.patch(self.setting.resource, "w", {"spec": {"replicas": self.setting.size}})
+                await asyncio.sleep(5)  # so that old pods are there
             self.freeze()
-        elif not any(each[-1].size for each in record.workloads.values()):
+        elif not any(live.size for (_, name), (*_, live) in record.workloads.items() if name in old):
             self.patch(DEPLOYMENTS, self.setting.workloads[0], {"spec": {"replicas": 3}})
         await asyncio.sleep(30)
         plan: Tree = {"numBatches": 2, "rolloutStrategy": self.setting.strategy}

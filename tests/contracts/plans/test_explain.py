@@ -72,6 +72,16 @@ def test_sources_and_target_with_their_sizes() -> None:
     )
 
 
+def test_a_source_that_somebody_scales_after_the_end_goes_nowhere() -> None:
+    cluster = a_pair()
+    cluster.play("rolloutSucceed")
+    cluster.scale("d1", 3)
+
+    source, _ = looked_at(cluster).workloads or ()
+
+    assert (source.size, source.after) == (3, None)
+
+
 def test_pods_that_are_not_ready_are_counted_and_the_command_that_shows_them_is_told() -> None:
     cluster = a_pair()
     cluster.play_to("batchInRolling", 1)
@@ -117,6 +127,18 @@ def test_a_gate_is_told_with_the_command_that_opens_it(field: str) -> None:
     )
     assert shown.next == ("batch 1: bring d2 to 3 pods and d1 to 2, once somebody lets it go",)
     assert wait.since_exact
+
+
+def test_a_gate_whose_batch_has_lost_its_pods_says_so() -> None:
+    cluster = a_pair({"lastBatchToRollout": 0})
+    cluster.play(most=60)
+    del cluster.objects["d2"]
+
+    (wait,) = looked_at(cluster).blocked_by
+
+    assert (
+        wait.text == "r waits at the gate after batch 0; the last one is batch 2; by now the Deployment d2 is not there"
+    )
 
 
 def test_a_pause_is_told_with_the_command_that_ends_it() -> None:

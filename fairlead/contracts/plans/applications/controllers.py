@@ -5,7 +5,7 @@ A cluster may lack their kinds: then there are none.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Hashable, Iterator, Mapping
 from typing import Any, TypeVar, cast
 
 from msgspec import Struct
@@ -213,6 +213,10 @@ def _planned(kind: _Kind, settings: PlanSettings, series: PlanSeries, sink: Sink
         trait = gathering.snapshot(planned.rollout_of(found), kind.of(key).workloads, settings, answers)
         return planned.seen(object=found, trait=trait)
 
+    def edition(key: RolloutKey) -> Hashable:
+        found = kind.get(key)
+        return None if found is None else gathering.edition(found.metadata)
+
     def informers(key: RolloutKey) -> Mapping[Resource, Informer[Named]]:
         found = kind.get(key)
         if found is None:
@@ -221,6 +225,7 @@ def _planned(kind: _Kind, settings: PlanSettings, series: PlanSeries, sink: Sink
 
     return Controller(
         name=NAMES[kind.resource],
+        workers=settings.concurrent,
         noun=kind.resource.kind.lower(),
         informers=(),
         subscribe=kind.subscribe(planned.wakes),
@@ -240,5 +245,7 @@ def _planned(kind: _Kind, settings: PlanSettings, series: PlanSeries, sink: Sink
         watcher=series,
         explain=lambda seen, decision, now: explained(seen.trait, decision, now),
         observed=lambda seen: gathering.observed(seen.trait),
+        asks_within=lambda seen: gathering.asks_within(seen.trait),
+        edition=edition,
         optional=kind.informers,
     )

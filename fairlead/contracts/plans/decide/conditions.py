@@ -10,6 +10,7 @@ from fairlead.contracts.plans.kinds import (
     ABANDONED,
     BATCH_CONDITIONS,
     DELETING,
+    FAILED,
     FAILING,
     PAUSED_CONDITION,
     ROLLING,
@@ -85,6 +86,13 @@ def cause_reason(status: RolloutStatus) -> str:
     """The word for what ended the attempt."""
     found = _cause(status)
     return "" if found is None else found.reason
+
+
+def ended_in(status: RolloutStatus, state: str) -> bool:
+    """Whether it was in this state that the attempt came to its end; that it is deleted after a failure is none."""
+    kept = tuple(each for each in status.conditions if each.type != STATE_CONDITIONS[FAILED])
+    found = _cause(replace(status, conditions=kept))
+    return found is not None and found.type == STATE_CONDITIONS[state]
 
 
 def _cause(status: RolloutStatus) -> RolloutCondition | None:

@@ -22,6 +22,7 @@ from fairlead.contracts.plans.decide.traffic import shifts
 from fairlead.contracts.plans.decide.turns import Pass, Turn, fails, moved, unfinished, waits
 from fairlead.contracts.plans.decide.why import Why
 from fairlead.contracts.plans.decide.workloads.answers import Done, Fail, Retry, Verified, Writes
+from fairlead.contracts.plans.decide.workloads.live import Style
 from fairlead.contracts.plans.kinds import (
     ABANDONED,
     BATCH_FINALIZING,
@@ -159,6 +160,8 @@ def _finish_batch(given: Pass) -> Turn | Need:
 
 def _approve_batch(given: Pass) -> Turn | Need:
     """A batch that lost its pods gets no approval, and that alone fails nothing."""
+    if (problem := _resized_batch(given)) is not None:
+        return fails(given, problem)
     partition = given.spec.rollout_plan.partition
     if partition is not None and partition <= given.status.current_batch:
         status = given.status
@@ -175,8 +178,30 @@ def _approve_batch(given: Pass) -> Turn | Need:
     opened = reopened(given.status, given)
     step = given.found.handler.available(given.found.attempt)
     if isinstance(step, Retry):
-        return waits(given, step, opened)
+        return waits(given, _with_drift(given, step), opened)
     return moved(given, Event.BATCH_APPROVED, opened) if isinstance(step, Done) else unfinished(given, step)
+
+
+def _with_drift(given: Pass, retry: Retry) -> Retry:
+    """R-21: a size that somebody changed fails nothing here, and is the cause of the wait."""
+    found = given.found.handler.check(given.found.attempt)
+    if not isinstance(found, Fail):
+        return retry
+    return replace(retry, text=f"{retry.text}: {found.text}; put it back, or stop the rollout")
+
+
+def _resized_batch(given: Pass) -> Fail | None:
+    """R-6: a batch that was rolled gets no further pods, so a plan that wants more of it would be waited for for ever.
+
+    Those of a DaemonSet are recorded, and follow its nodes.
+    """
+    rolled, goal = given.status.upgraded_replicas, given.found.attempt.goal
+    if given.found.kind.style is Style.NODES or rolled == goal:
+        return None
+    batch = given.status.current_batch
+    return Fail(
+        Why.DRIFT, f"batch {batch} was rolled with the goal {rolled}, and the plan gives it the goal {goal} now"
+    )
 
 
 def reopened(status: RolloutStatus, given: Pass) -> RolloutStatus:

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from datetime import timedelta
+
 import pytest
 
 from fairlead.contracts.plans.kinds import Json
@@ -20,6 +23,12 @@ def _swap(cluster: Cluster) -> None:
 def _states(cluster: Cluster) -> list[str]:
     found = [each.state for each in cluster.history]
     return [state for place, state in enumerate(found) if place == 0 or found[place - 1] != state]
+
+
+def _crash(cluster: Cluster, name: str) -> None:
+    """None of its pods is ready."""
+    resource, tree = cluster.objects[name]
+    cluster.put(resource, merged(tree, {"status": {"readyReplicas": 0}}))
 
 
 def test_target_and_source_are_exchanged_in_mid_rollout() -> None:
@@ -68,6 +77,26 @@ def test_a_third_target_has_both_older_ones_as_sources() -> None:
     assert min(sums) == 5
     emptied = [each.sizes for each in cluster.history if each.sizes["d2"] < 3 and "d3" in each.sizes]
     assert all(each["d1"] == 0 for each in emptied)
+
+
+def test_a_third_target_takes_no_ready_pod_for_those_of_the_second_that_crash() -> None:
+    """I-4: d1 has all its pods and d2 two that never become ready, so those are the two that are too many."""
+    cluster = a_pair({"rolloutBatches": [{"replicas": 2}, {"replicas": 3}]})
+    cluster.play_to("batchInRolling", 0)
+    cluster.run()
+    cluster.settle(ready=False)
+    assert (cluster.size("d1"), cluster.size("d2")) == (5, 2)
+    cluster.add_deployment("d3", 0, paused=True)
+
+    cluster.change(targetRef=cluster.reference("d3"), sourceRef=[cluster.reference("d2")])
+    for _ in range(100):
+        cluster.run()
+        cluster.settle()
+        _crash(cluster, "d2")
+        cluster.now += timedelta(seconds=5)
+
+    assert cluster.state == "rolloutSucceed"
+    assert min(each.sizes["d1"] + each.sizes.get("d3", 0) for each in cluster.history) == 5
 
 
 def test_another_size_while_it_runs_abandons_the_attempt() -> None:
@@ -310,6 +339,41 @@ def test_batches_that_are_removed_behind_the_webhook_end_the_attempt() -> None:
 
     assert cluster.state == "rolloutFailed"
     assert "the plan ends with batch 0" in cluster.condition("BatchReady")[1]
+
+
+@pytest.mark.parametrize("make", [a_pair, a_clone_set])
+@pytest.mark.parametrize("gate", [None, 1])
+@pytest.mark.parametrize("place", ["batchVerifying", "batchFinalizing", "batchReady"])
+def test_a_batch_that_is_made_larger_once_it_is_rolled_ends_the_attempt(
+    place: str, gate: int | None, make: Callable[[Json], Cluster]
+) -> None:
+    """R-6: nobody would bring the pods that it lacks, and so nobody waits for them."""
+    cluster = make({"rolloutBatches": [{"replicas": 1}, {"replicas": 2}, {}], "lastBatchToRollout": gate})
+    cluster.play_to(place, 1)
+
+    cluster.edit(rolloutBatches=[{"replicas": 1}, {}])
+    cluster.play("rolloutFailed")
+
+    assert cluster.state == "rolloutFailed"
+    assert cluster.condition("RolloutFailed")[1]
+
+
+def test_a_gate_that_is_opened_says_who_keeps_the_batch_from_its_approval() -> None:
+    """R-21: sizes that somebody changed fail nothing there, and nobody writes against them."""
+    cluster = a_pair({"lastBatchToRollout": 0})
+    cluster.play(most=60)
+    cluster.scale("d1", 8)
+    cluster.settle()
+
+    cluster.edit(lastBatchToRollout=2)
+    cluster.run()
+
+    said = "the sources have 8 pods, and go to 4: the source Deployment d1 has 8 replicas; expected: 4"
+    assert cluster.condition("BatchReady") == ("False", f"{said}; put it back, or stop the rollout")
+    cluster.scale("d1", 4)
+    cluster.settle()
+    cluster.play("rolloutSucceed")
+    assert cluster.state == "rolloutSucceed"
 
 
 def test_batches_behind_the_partition_may_be_others() -> None:

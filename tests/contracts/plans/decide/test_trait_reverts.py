@@ -22,6 +22,51 @@ def _is_clean(cluster: Cluster) -> bool:
     )
 
 
+LAST: Json = {"type": "finalize-rollout", "name": "last", "url": "http://hooks/last"}
+
+
+def _held_up_at_the_end(cluster: Cluster) -> None:
+    """All pods are new and released, and the last hook refuses; it accepts what comes then."""
+    cluster.hook = lambda _body, _call: Bad("http", code=500)
+    cluster.play("finalising")
+    cluster.play(most=4)
+    assert _is_clean(cluster)
+    cluster.hook = lambda _body, _call: Good(code=200)
+
+
+@pytest.mark.parametrize("how", ["delete", "revert", "abort and delete"])
+def test_v_1_what_was_released_before_its_last_hooks_goes_back_too(how: str) -> None:
+    cluster = a_pair({**REVERT, "rolloutWebhooks": [LAST]})
+    _held_up_at_the_end(cluster)
+
+    if how == "revert":
+        cluster.ask("revert@2026-03-01T00:00:00Z")
+    if how == "abort and delete":
+        cluster.ask("abort@2026-03-01T00:00:00Z")
+        cluster.play("rolloutFailed")
+        assert (cluster.size("d1"), cluster.size("d2")) == (0, 5)
+    if how != "revert":
+        cluster.delete()
+    cluster.play()
+
+    assert (cluster.size("d1"), cluster.size("d2")) == (5, 0)
+    assert _is_clean(cluster)
+    assert cluster.reasons().count("Rollout Reverted") == 1
+
+
+def test_what_somebody_changed_after_its_release_stays() -> None:
+    cluster = a_pair({**REVERT, "rolloutWebhooks": [LAST]})
+    _held_up_at_the_end(cluster)
+    cluster.scale("d1", 1)
+    cluster.scale("d2", 7)
+
+    cluster.delete()
+    cluster.play()
+
+    assert not cluster.is_there
+    assert (cluster.size("d1"), cluster.size("d2")) == (1, 7)
+
+
 @pytest.mark.parametrize(
     "place", [("batchInitializing", 0), ("batchInRolling", 1), ("batchVerifying", 1), ("batchFinalizing", 2)]
 )

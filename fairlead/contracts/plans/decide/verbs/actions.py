@@ -8,7 +8,7 @@ from fairlead.contracts.plans.decide.conditions import cause
 from fairlead.contracts.plans.decide.verbs.targets import GIVING_UP, Target, target_named
 from fairlead.contracts.plans.decide.workloads.kind_table import kind_of
 from fairlead.contracts.plans.decide.workloads.live import Style, WorkloadKind
-from fairlead.contracts.plans.kinds import ACTION, FAILED, SUCCEEDED
+from fairlead.contracts.plans.kinds import ACTION, FAILED, ROLLOUT_TRAITS, SUCCEEDED
 from fairlead.contracts.plans.verb_options import REVERT
 from fairlead.core.ask import Answers, Need
 from fairlead.core.times import format_rfc3339
@@ -31,18 +31,19 @@ def abort(request: VerbRequest, answers: Answers, now: datetime) -> VerbAnswer |
     if not target.state:
         return Refused(f"the operator has not begun with {target.name}: delete it, or correct its spec")
     word = "revert" if back else "abort"
-    said = (
-        f"{target.name} is given up and goes back: old pods are ready before new ones go"
-        if back
-        else f"{target.name} is given up: its workloads stay as they are, with pods of both"
-    )
+    kept = _kept_new(target) if back else ()
+    said = f"{target.name} is given up: its workloads stay as they are, with pods of both"
+    if back:
+        said = f"{target.name} is given up and goes back: old pods are ready before new ones go"
+    if kept:
+        said = f"{target.name} is given up"
     return VerbPlan(
         rollout=target.name,
         writes=(target.annotated(ACTION, f"{word}@{format_rfc3339(now.replace(microsecond=0))}"),),
         said=f"{said}; {follow(target.namespace, target.name)}",
         did=f"aborted {target.name} and took it back" if back else f"aborted {target.name}",
         event="RolloutAborted",
-        warnings=_kept_new(target) if back else (),
+        warnings=kept,
     )
 
 
@@ -51,9 +52,13 @@ def _kept_new(target: Target) -> tuple[str, ...]:
     reference = target.status.last_target_ref or target.spec.target_ref
     kind = kind_of(reference, {})
     style = kind.style if isinstance(kind, WorkloadKind) else Style.PAIR
+    if target.resource != ROLLOUT_TRAITS or any(
+        not each.names_same(reference) for each in target.status.last_source_ref
+    ):
+        return ()
     if style is Style.PARTITION:
         return (f"new pods of the {reference.kind} go back only where its controller takes a raised partition so",)
-    if style is not Style.PAIR and target.status.sources == ():
+    if style is not Style.PAIR:
         named = f"the {reference.kind} {reference.name}"
         return (f"the earlier pod template of {named} is not known: new pods stay new until you put it back",)
     return ()
@@ -73,12 +78,13 @@ def retry(request: VerbRequest, answers: Answers, now: datetime) -> VerbAnswer |
             f"{target.name} has not failed ({state}): `fairlead explain {target.place}` says what it waits for"
         )
     why = cause(target.status)
+    held = f"; it is paused until `fairlead resume {target.place}`" if target.plan.paused else ""
     return VerbPlan(
         rollout=target.name,
         writes=(target.annotated(ACTION, f"retry@{format_rfc3339(now.replace(microsecond=0))}"),),
         said=(
             f"{target.name} is tried again from where its workloads stand"
-            f"{f'; it had failed: {why}' if why else ''}; {follow(target.namespace, target.name)}"
+            f"{f'; it had failed: {why}' if why else ''}{held}; {follow(target.namespace, target.name)}"
         ),
         did=f"tried {target.name} again",
         event="RolloutRetried",

@@ -124,6 +124,11 @@ def stale(workload: Workload) -> Retry:
     return Retry(Why.STATUS_STALE, f"waiting for the controller of the {workload.shown} to observe its newest spec")
 
 
+def paused_text(workload: Workload) -> str:
+    """Of pods that are waited for: a claim lets the workload go on, so it was somebody else who paused it again."""
+    return f"; somebody paused it: set {workload.kind.paths.paused} to false" if workload.is_paused else ""
+
+
 def unapplied(attempt: Attempt, workload: Workload) -> Retry | None:
     """Of a workload that its configuration has not brought to the revision yet, or that no cache shows so."""
     labels = workload.metadata.get("labels")

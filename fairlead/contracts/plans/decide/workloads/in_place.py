@@ -25,6 +25,7 @@ from fairlead.contracts.plans.decide.workloads.attempt import (
     missing,
     observed_target,
     partition_fell,
+    paused_text,
     stale,
     unapplied,
 )
@@ -161,7 +162,7 @@ def check(attempt: Attempt) -> Step:
     target = attempt.target
     if target is None:
         return missing(attempt.target_ref)
-    return _drifted(attempt, target) or available(attempt)
+    return _drifted(attempt, target) or _held_back(attempt, target) or available(attempt)
 
 
 def available(attempt: Attempt) -> Step:
@@ -172,7 +173,7 @@ def available(attempt: Attempt) -> Step:
     if found + attempt.tolerance >= attempt.goal:
         return Done()
     allowed = f" ({attempt.tolerance} may be missing)" if attempt.tolerance else ""
-    text = f"{found} of {attempt.goal} new pods of the {target.shown} are ready{allowed}"
+    text = f"{found} of {attempt.goal} new pods of the {target.shown} are ready{allowed}{paused_text(target)}"
     return Retry(Why.PODS_NOT_READY, text)
 
 
@@ -180,7 +181,7 @@ def finish_batch(attempt: Attempt) -> Step:
     target = attempt.target
     if target is None:
         return missing(attempt.target_ref)
-    if problem := partition_fell(attempt) or _drifted(attempt, target):
+    if problem := partition_fell(attempt) or _drifted(attempt, target) or _held_back(attempt, target):
         return problem
     return miscounted(attempt) or Done()
 
@@ -226,3 +227,12 @@ def _drifted(attempt: Attempt, target: Workload) -> Fail | None:
     if not is_claimed(target, attempt.owner):
         return Fail(Why.DRIFT, f"somebody took the claim off the {target.shown}")
     return _resized(attempt, target)
+
+
+def _held_back(attempt: Attempt, target: Workload) -> Fail | None:
+    """A batch that was rolled waits for pods that the partition keeps old: nobody would ever lower it again."""
+    wanted = attempt.size - attempt.goal
+    if target.partition <= wanted:
+        return None
+    text = f"the partition of the {attempt.named(target)} is {target.partition}; expected: {wanted}"
+    return Fail(Why.DRIFT, text)

@@ -22,7 +22,7 @@ from fairlead.contracts.plans.decide.workloads.answers import (
     WorkloadChange,
     Writes,
 )
-from fairlead.contracts.plans.decide.workloads.attempt import Attempt, partition_fell, stale
+from fairlead.contracts.plans.decide.workloads.attempt import Attempt, partition_fell, paused_text, stale
 from fairlead.contracts.plans.decide.workloads.claims import claim, controlled, is_claimed, release
 from fairlead.contracts.plans.decide.workloads.instances import may_go
 from fairlead.contracts.plans.decide.workloads.live import Workload
@@ -181,6 +181,8 @@ def _increase_first(attempt: Attempt, target: Workload, goal: int, now: datetime
         return stale(target)
     if target.ready + attempt.tolerance < goal:
         return _not_ready(attempt, target, goal)
+    if relieved := tuple(_relieved(attempt.live_sources, attempt.size)):
+        return Writes(relieved, left=attempt.size)
     return Writes(tuple(_shrunk(attempt.live_sources, left)), completes=goal == attempt.goal, left=left)
 
 
@@ -213,7 +215,8 @@ def _waits(attempt: Attempt, target: Workload, goal: int, now: datetime) -> Step
 
 def _not_ready(attempt: Attempt, target: Workload, goal: int) -> Retry:
     allowed = f" ({attempt.tolerance} may be missing)" if attempt.tolerance else ""
-    return Retry(Why.PODS_NOT_READY, f"{target.ready} of {goal} pods of the {target.shown} are ready{allowed}")
+    text = f"{target.ready} of {goal} pods of the {target.shown} are ready{allowed}{paused_text(target)}"
+    return Retry(Why.PODS_NOT_READY, text)
 
 
 def _resized(workload: Workload, size: int) -> WorkloadChange:
@@ -226,6 +229,19 @@ def _shrunk(sources: Sequence[Workload], total: int) -> Iterator[WorkloadChange]
     surplus = sum(each.size for each in sources) - total
     for each in sources:
         taken = min(each.size, max(0, surplus))
+        surplus -= taken
+        if taken:
+            yield _resized(each, each.size - taken)
+
+
+def _relieved(sources: Sequence[Workload], size: int) -> Iterator[WorkloadChange]:
+    """I-4: of several sources with more pods than all should have, those that are not ready go before ready ones.
+
+    With 5 ready pods, 2 of a third version that crash, and a size of 5, those 2: the order would take 2 ready ones.
+    """
+    surplus = sum(each.size for each in sources) - size
+    for each in sources if len(sources) > 1 else ():
+        taken = min(max(0, each.size - each.ready), max(0, surplus))
         surplus -= taken
         if taken:
             yield _resized(each, each.size - taken)

@@ -18,7 +18,7 @@ from fairlead.contracts.plans.decide.workloads.answers import Done, Fail, Purpos
 from fairlead.contracts.plans.decide.workloads.attempt import Attempt, Before, stale
 from fairlead.contracts.plans.decide.workloads.claims import claim, controlled, is_claimed, original_of, release
 from fairlead.contracts.plans.decide.workloads.live import Style, Workload, number_at
-from fairlead.contracts.plans.kinds import ON_FAILURE_REVERT
+from fairlead.contracts.plans.kinds import FINALISING, ON_FAILURE_REVERT
 from kubeloop.objects.apps import CONTROLLER_REVISIONS
 
 PATIENCE = timedelta(minutes=10)
@@ -190,8 +190,22 @@ def _sizes(attempt: Attempt, *, is_scale: bool) -> Iterator[tuple[Workload, int]
 
 
 def _is_held(attempt: Attempt, workload: Workload) -> bool:
-    """Claimed, or released by a failed attempt, which leaves its note."""
-    return is_claimed(workload, attempt.owner) or original_of(workload) is not None
+    """Claimed, or released: by a failed attempt, which leaves its note, or before the last hooks of a success."""
+    is_ours = is_claimed(workload, attempt.owner) or original_of(workload) is not None
+    return is_ours or _is_as_released(attempt, workload)
+
+
+def _is_as_released(attempt: Attempt, workload: Workload) -> bool:
+    """V-1: while hooks held the end up, somebody wanted all of it back; nobody has changed the workload since.
+
+    What an earlier attempt of this rollout had is in the note alone, and that has gone.
+    """
+    if not conditions.ended_in(attempt.status, FINALISING) or _is_carried(attempt, workload):
+        return False
+    if attempt.target is None or workload.uid != attempt.target.uid:
+        return workload.size == 0
+    status = attempt.status
+    return (workload.identifier, workload.size) == (status.target_generation, status.rollout_target_size)
 
 
 def _is_carried(attempt: Attempt, workload: Workload) -> bool:

@@ -23,9 +23,11 @@ def verify(attempt: Attempt) -> Verified | Retry | Fail:
         return stale(target)
     wanted = attempt.plan.target_size
     if target.kind.style is Style.NODES:
-        return Fail(Why.SPEC_INVALID, f"the {target.shown} has one pod per node and cannot be scaled")
+        text = f"the {target.shown} has one pod per node and cannot be scaled"
+        return Fail(Why.SPEC_INVALID, f"{text}, and {_nothing_new(target)}")
     if wanted is None:
-        return Fail(Why.SPEC_INVALID, "no source was found, so targetSize must say what to scale to")
+        text = "no source was found" if target.kind.style is Style.PAIR else _nothing_new(target)
+        return Fail(Why.SPEC_INVALID, f"{text}, so targetSize must say what to scale to")
     if any(each.pod_list for each in attempt.plan.rollout_batches or ()):
         return Fail(Why.SPEC_INVALID, NO_PODS_PICKED)
     if problem := controlled(target, attempt.owner, attempt.gone):
@@ -50,6 +52,11 @@ def _is_stable(target: Workload) -> bool:
         return True
     updated = target.updated if target.kind.paths.updated else target.status_size
     return target.size == target.status_size == updated
+
+
+def _nothing_new(target: Workload) -> str:
+    """Of a workload that is updated in place: mostly somebody expects an upgrade of it."""
+    return f"all pods of the {target.shown} are of its newest template already"
 
 
 def initialize(attempt: Attempt, _now: datetime) -> Step:

@@ -256,6 +256,19 @@ def test_what_stays_new_after_a_revert_in_place_is_told() -> None:
     plan = planned(Asked(cluster)(abort, revert="true"))
 
     assert plan.warnings == ("new pods of the CloneSet go back only where its controller takes a raised partition so",)
+    assert plan.said.startswith("r is given up; ")
+
+
+def test_nothing_stays_new_where_a_component_revision_tells_the_template_of_before() -> None:
+    cluster = a_clone_set()
+    cluster.change(sourceRef=[cluster.reference("c-v1", "ControllerRevision")])
+    cluster.outside = lambda _question: Bad("absent", code=404)
+    cluster.play_to("batchVerifying", 1)
+
+    plan = planned(Asked(cluster)(abort, revert="true"))
+
+    assert plan.warnings == ()
+    assert plan.said.startswith("r is given up and goes back: ")
 
 
 def test_what_nobody_began_cannot_be_aborted() -> None:
@@ -278,6 +291,16 @@ def test_retry_tries_again_what_failed() -> None:
     assert nothing(ask(retry)).startswith("r was asked to try again already")
     cluster.play("rolloutSucceed")
     assert (cluster.size("d1"), cluster.size("d2")) == (0, 5)
+
+
+def test_retry_of_a_paused_plan_says_what_lets_it_go_on() -> None:
+    cluster = a_pair({"paused": True})
+    ask = Asked(cluster)
+    cluster.play(most=20)
+    written(cluster, planned(ask(abort)))
+    cluster.play()
+
+    assert "it is paused until `fairlead resume r -n ns`" in planned(ask(retry)).said
 
 
 @pytest.mark.parametrize("place", [("batchInRolling", 0), ("batchVerifying", 1), None])

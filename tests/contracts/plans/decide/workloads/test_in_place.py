@@ -131,6 +131,26 @@ def test_r_21_another_size_ends_the_attempt(step: Any) -> None:
     assert step(_mid(target)) == Fail(Why.DRIFT, "the CloneSet c has 6 replicas; expected: 5")
 
 
+@pytest.mark.parametrize("step", [in_place.check, in_place.finish_batch])
+def test_r_21_pods_that_a_partition_keeps_old_again_are_not_waited_for(step: Any) -> None:
+    target = clone_set(claimed=True, partition=4)
+
+    found = step(_mid(target, status={"upgraded_replicas": 3}))
+
+    assert found == Fail(Why.DRIFT, "the partition of the CloneSet c is 4; expected: 2")
+
+
+def test_a_workload_that_somebody_pauses_is_told_of() -> None:
+    tree = merged(
+        clone_set(claimed=True, partition=2, updated=3, ready=2).tree, {"spec": {"updateStrategy": {"paused": True}}}
+    )
+
+    found = in_place.check(_mid(replace(clone_set(), tree=tree)))
+
+    text = "2 of 3 new pods of the CloneSet c are ready; somebody paused it: set spec.updateStrategy.paused to false"
+    assert found == Retry(Why.PODS_NOT_READY, text)
+
+
 def test_a_batch_is_finished_when_the_status_agrees() -> None:
     target = clone_set(claimed=True, partition=2)
 

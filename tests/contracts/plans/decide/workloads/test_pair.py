@@ -278,6 +278,15 @@ def test_availability_looks_at_both_sides() -> None:
     assert pair.check(attempt) == Retry(Why.SOURCE_NOT_SHRUNK, "the sources have 4 pods, and go to 2")
 
 
+def test_a_target_that_somebody_pauses_is_told_of() -> None:
+    attempt = _mid(3, 2, ready=2)
+    assert attempt.target is not None
+    attempt.target.tree["spec"]["paused"] = True
+
+    text = "2 of 3 pods of the Deployment d2 are ready; somebody paused it: set spec.paused to false"
+    assert pair.check(attempt) == Retry(Why.PODS_NOT_READY, text)
+
+
 def test_success_empties_the_sources_and_keeps_them() -> None:
     attempt = _mid(5, 2)
 

@@ -88,7 +88,10 @@ def test_all_orders_of_a_small_pair(strategy: str) -> None:
 
 @pytest.mark.parametrize("strategy", STRATEGIES)
 def test_all_orders_of_two_sources(strategy: str) -> None:
-    """The third target in mid-rollout: both older workloads are sources, and the first is emptied first."""
+    """The third target in mid-rollout: both older workloads are sources, and the first is emptied first.
+
+    Of those that are too many for the size, it may be the second that has some which are not ready.
+    """
     plan = RolloutPlan(rollout_strategy=strategy, rollout_batches=(RolloutBatch(1), RolloutBatch(1)))
     for sources in ((1, 1), (0, 2), (2, 0), (2, 1), (1, 2)):
         worlds = explored(Case(plan, 0, sources, 2))
@@ -96,7 +99,7 @@ def test_all_orders_of_two_sources(strategy: str) -> None:
         assert all(each.phase != FAILED for each in worlds)
         for each in worlds:
             first, second = (source.spec for source in each.sources)
-            assert first == 0 or second == sources[1]
+            assert first == 0 or second >= sources[1] - (max(0, sum(sources) - 2) if strategy == STRATEGIES[0] else 0)
 
 
 @pytest.mark.parametrize("strategy", STRATEGIES)

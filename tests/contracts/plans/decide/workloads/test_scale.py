@@ -27,6 +27,7 @@ from tests.contracts.plans.decide.workloads.objects import (
     a_plan,
     an_attempt,
     applied,
+    clone_set,
     daemon_set,
     deployment,
     merged,
@@ -57,6 +58,22 @@ def test_a_scale_needs_a_size_to_go_to() -> None:
     assert (found.target_size, found.original_size, found.sizes) == (12, 2, (1, 2, 5, 2))
     assert isinstance(scale.verify(an_attempt(deployment("d", 2), (), FOUR)), Fail)
     assert isinstance(scale.verify(an_attempt(daemon_set(), (), replace(FOUR, target_size=12))), Fail)
+
+
+def test_whoever_expects_an_upgrade_is_told_that_all_pods_are_new() -> None:
+    found = [scale.verify(an_attempt(each, (), FOUR)) for each in (clone_set(5, updated=5), daemon_set())]
+
+    assert found == [
+        Fail(
+            Why.SPEC_INVALID,
+            "all pods of the CloneSet c are of its newest template already, so targetSize must say what to scale to",
+        ),
+        Fail(
+            Why.SPEC_INVALID,
+            "the DaemonSet ds has one pod per node and cannot be scaled, and all pods of the DaemonSet ds are of its"
+            " newest template already",
+        ),
+    ]
 
 
 def test_whether_to_scale_at_all_is_not_known_from_a_status_of_an_older_spec() -> None:
