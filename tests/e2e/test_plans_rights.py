@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterator
+import json
+from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
 from functools import partial
 
@@ -16,14 +17,26 @@ from tests.e2e.plans import with_traits
 REFUSED = b'{"kind": "Status", "status": "Failure", "reason": "Forbidden", "code": 403, "message": "no right"}'
 
 
-class Forbidding:
-    """Lists and watches of Deployments are refused until somebody grants them."""
+def of_lists(request: Request) -> bool:
+    return request.path.endswith("/deployments")
 
-    def __init__(self, transport: Transport, granted: asyncio.Event) -> None:
-        self._transport, self._granted = transport, granted
+
+def of_releases(request: Request) -> bool:
+    """What gives a workload free: its rollout is the only owner."""
+    is_patch = request.method == "PATCH" and "/deployments/" in request.path
+    return is_patch and json.loads(request.body).get("metadata", {}).get("ownerReferences", ()) is None
+
+
+class Forbidding:
+    """Lists and watches of Deployments, or other requests, are refused until somebody grants them."""
+
+    def __init__(
+        self, transport: Transport, granted: asyncio.Event, refused: Callable[[Request], bool] = of_lists
+    ) -> None:
+        self._transport, self._granted, self._refused = transport, granted, refused
 
     def _is_refused(self, request: Request) -> bool:
-        return request.path.endswith("/deployments") and not self._granted.is_set()
+        return self._refused(request) and not self._granted.is_set()
 
     async def send(self, request: Request) -> Response:
         return Response(403, REFUSED) if self._is_refused(request) else await self._transport.send(request)
@@ -55,3 +68,25 @@ async def test_a_rollout_waits_for_the_right_to_look_at_its_workloads(site: Site
     await play.ends()
 
     assert play.sizes_of("d2") == [0, 2, 5]
+
+
+@with_traits(on=("sim",))
+async def test_people_are_told_of_a_workload_that_cannot_be_given_free(site: Site) -> None:
+    """Section 2.12: as its Event, by the kind of the workload; it is given free when that is allowed."""
+    play = await begin(site)
+    target, source = await a_pair(site)
+    await play.kill()
+    granted = asyncio.Event()
+    play.start(partial(Forbidding, granted=granted, refused=of_releases))
+
+    await play.roll(batches(2, 3), target, source)
+    refused = ["patch deployments/d1 in namespace test: no right"]
+    assert await play.tells("Failed to release the Deployment") == refused
+    await asyncio.sleep(120)
+    assert play.state() == "finalising"
+    assert "RolloutTrait" in play.owners("d2")
+    granted.set()
+    await play.ends()
+
+    assert play.owners("d2") == []
+    assert play.told("Failed to release the Deployment") == refused

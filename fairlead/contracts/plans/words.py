@@ -11,6 +11,7 @@ FAILED = "reconcile failed"
 REASONS: dict[Reason, Words] = {
     Reason.SET_LEAVING: Words("info", "rollout is being deleted", "{object} is being deleted"),
     Reason.READ_FAILED: Words("warn", f"{FAILED}: object not read", "{object} cannot be read: {detail}"),
+    Reason.WRITE_REFUSED: Words("warn", f"{FAILED}: write refused", "{object} cannot be written: {detail}"),
     Reason.CACHE_BEHIND: Words("debug", "waiting for the cache", "{detail}"),
     Reason.PODS_NOT_READY: Words("info", "waiting for pods", "{detail}"),
     Reason.POD_STUCK: Words("warn", "pod stuck", "{detail}"),

@@ -10,9 +10,11 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from fairlead.contracts.plans.decide.component_revisions import is_revision, questions, resolved
+from fairlead.contracts.plans.decide.notes import failed_to_get
 from fairlead.contracts.plans.decide.seen import Extension, RolloutObject, TraitSeen
 from fairlead.contracts.plans.decide.workloads.live import at
 from fairlead.contracts.plans.decide.workloads.plugged import plugged
+from fairlead.contracts.plans.decide.writes import event
 from fairlead.contracts.plans.kinds import (
     CLONE_SETS,
     DAEMON_SETS,
@@ -130,7 +132,7 @@ def _with_revisions(seen: TraitSeen, _status: RolloutStatus) -> Completed:
     asked = questions(_named(seen.rollout), seen.rollout.metadata.namespace)
     if stages := seen.answers.lacking(asked):
         return Need(stages)
-    return next(_unread(seen.answers, asked), seen)
+    return next(_unread(seen, asked), seen)
 
 
 def _with_kind(seen: TraitSeen, _status: RolloutStatus) -> Completed:
@@ -147,7 +149,7 @@ def _with_kind(seen: TraitSeen, _status: RolloutStatus) -> Completed:
             lists = ()
         if stages := seen.answers.lacking((asked, *lists)):
             return Need(stages)
-        if bad := next(_unread(seen.answers, (asked, *lists)), None):
+        if bad := next(_unread(seen, (asked, *lists)), None):
             return bad
         if not (resources := served_resource(seen.answers, target)):
             return replace(seen, unserved=seen.unserved | {f"{target.kind}.{target.group}"})
@@ -182,7 +184,7 @@ def _with_guard(seen: TraitSeen, status: RolloutStatus) -> Completed:
     answer = seen.answers[asked]
     if isinstance(answer, Good):
         return replace(seen, namespace_uid=str(at(msgspec.json.decode(answer.value), "metadata.uid") or ""))
-    return next(_unread(seen.answers, (asked,)))
+    return next(_unread(seen, (asked,)))
 
 
 def _with_owners(seen: TraitSeen, status: RolloutStatus) -> Completed:
@@ -229,11 +231,13 @@ def _is_gone(answer: Answer, owner: Json) -> bool:
     return at(msgspec.json.decode(answer.value), "metadata.uid") != owner.get("uid")
 
 
-def _unread(answers: Answers, asked: Iterable[Ask]) -> Iterator[Decision]:
+def _unread(seen: TraitSeen, asked: Iterable[Ask]) -> Iterator[Decision]:
     """What could not be answered; a kind that is not served has no objects."""
     for each in asked:
-        answer = answers[each]
+        answer = seen.answers[each]
         if isinstance(answer, Bad) and answer.kind != "absent":
             named = getattr(each.to, "ref", None) or getattr(each.to, "resource", None)
-            details = ((str(named), answer.text or answer.kind),)
-            yield Decision("ask_facts", Hold(Reason.READ_FAILED, details=details))
+            kind = each.to.kind if isinstance(each.to, Discover) else getattr(named, "resource", named).kind
+            text = answer.text or answer.kind
+            told = event(failed_to_get(kind, text), seen.rollout, seen.rollout.read_status)
+            yield Decision("ask_facts", Hold(Reason.READ_FAILED, details=((str(named or kind), text),)), tell=(told,))

@@ -45,3 +45,11 @@ def of_event(event: Event, *, state: str, batch: int, is_scale: bool) -> Note | 
         case Event.MODIFIED if state != ABANDONED:
             return Note(RESTARTED, "the target, the source or the target size is another one")
     return None
+
+
+def failed_to_get(kind: str, text: str) -> Note:
+    return Note(f"Failed to get the {kind}", text, warning=True)
+
+
+def failed_to_release(kind: str, text: str) -> Note:
+    return Note(f"Failed to release the {kind}", text, warning=True)

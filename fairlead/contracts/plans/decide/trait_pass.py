@@ -46,7 +46,7 @@ from fairlead.contracts.plans.kinds import (
     RolloutStatus,
 )
 from fairlead.core.act import AnyWrite
-from fairlead.core.ask import Need
+from fairlead.core.ask import Bad, Need
 from fairlead.core.decision import Decision, Hold, Move, Outcome
 from fairlead.core.reason import Reason
 
@@ -286,6 +286,8 @@ def _decided(rule: str, given: Pass, turn: Turn, closing: tuple[AnyWrite, ...] =
         gone = event(Note(notes.DELETED, "the rollout is gone, and its workloads stay"), rollout, turn.status)
         left = finalizer_write(rollout, is_added=False)
         return Decision(rule, Move(Reason.SETTLING, (*closing, left)), tell=(*told, gone))
+    if (refused := _kept_by_refusal(rule, given, turn)) is not None:
+        return refused
     turn = deadline.noted(given, turn)
     told = (*told, *notices(given, turn))
     status = replace(turn.status, observed_generation=rollout.metadata.generation)
@@ -302,3 +304,14 @@ def _decided(rule: str, given: Pass, turn: Turn, closing: tuple[AnyWrite, ...] =
     if not done:
         return Decision(rule, Hold(Reason.PODS_NOT_READY, again), tell=told)
     return Decision(rule, Move(Reason.ROLLING, done, again), tell=told)
+
+
+def _kept_by_refusal(rule: str, given: Pass, turn: Turn) -> Decision | None:
+    """A workload that the API server does not let go: people are told, and it is tried again later and later."""
+    rollout = given.seen.rollout
+    for each in turn.changes:
+        answer = given.seen.answers.known.get(workload_write(each, rollout))
+        if isinstance(answer, Bad):
+            told = event(notes.failed_to_release(each.ref.resource.kind, answer.text), rollout, given.status)
+            return Decision(rule, Hold(Reason.WRITE_REFUSED, details=((str(each.ref), answer.text),)), tell=(told,))
+    return None

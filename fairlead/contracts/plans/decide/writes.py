@@ -36,6 +36,7 @@ def workload_write(change: WorkloadChange | Removal, rollout: RolloutObject) -> 
         change_from=change.change_from,
         change_to=change.change_to,
         contested=True,
+        refusable=change.purpose is Purpose.RELEASE,
     )
 
 

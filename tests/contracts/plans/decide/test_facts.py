@@ -78,6 +78,18 @@ def test_a_namespace_that_cannot_be_read_stops_the_claim() -> None:
 
     assert isinstance(found, Decision)
     assert found.verdict == Hold(Reason.READ_FAILED, details=(("namespace/ns", "no right"),))
+    assert [(each.reason, each.text, each.warning) for each in found.tell] == [
+        ("Failed to get the Namespace", "no right", True)
+    ]
+
+
+def test_a_kind_that_cannot_be_discovered_is_told_by_its_name() -> None:
+    given = seen(target={"apiVersion": "toys.example.com/v1", "kind": "Robot", "name": "x"})
+    found = completed(answered(given, kind=Bad("refused", "no right", 403), here=Good(b"{}"), system=Good(b"{}")))
+
+    assert isinstance(found, Decision)
+    assert found.verdict == Hold(Reason.READ_FAILED, details=(("Robot", "no right"),))
+    assert [each.reason for each in found.tell] == ["Failed to get the Robot"]
 
 
 @pytest.mark.parametrize(
