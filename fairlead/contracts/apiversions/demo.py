@@ -10,11 +10,13 @@ from typing import Any
 import msgspec
 import yaml
 
+from fairlead.contracts.apiversions.api_server_metrics import metrics_text
 from fairlead.contracts.apiversions.commands import codes
+from fairlead.contracts.apiversions.decide.request_history import open_watches
 from fairlead.contracts.apiversions.settings import ApiVersionsSettings, CertificateSettings
 from fairlead.engine.decide.registration import DEFINITIONS
 from fairlead.engine.demo import NAMESPACE, CommandDemo, DemoFailed, Hosted, Outlet, Run, Tell, create_namespace
-from kubeloop import request
+from kubeloop import clock, request
 from kubeloop.client import Client
 from kubeloop.errors import NotFound
 from kubeloop.objects.core import SECRETS
@@ -29,6 +31,8 @@ COUNT, OWNERS = 200, 3
 """Widgets, and how many of them own a Secret by their old version."""
 SERVICE, HOME = "fairlead-webhook", "default"
 IN_FORCE_SECONDS, LOOK_EVERY = 30.0, 0.1
+UNWATCHED_SECONDS = 60.0
+"""Longer than controllers take to hear of a version; whoever watches it still is somebody else."""
 COLOURS = ("red", "green", "blue")
 
 
@@ -87,6 +91,7 @@ async def _play(client: Client, run: Run, tell: Tell) -> None:
     tell("Both versions can be read, whichever is stored.\nWhat v2 lacks is carried, and comes back in v1:")
     await _show_both(client, tell)
     await expect(f"api migrate {CRD} --settle 1s --journal {HOME}")
+    await _unwatched(client)
     await expect(f"api deprecate {CRD} v1")
     tell(f"A client of v1 is told now:\n{await _warning(client)}")
     await expect(f"api unserve {CRD} v1 --dependents Secret --yes", codes.PRECONDITION)
@@ -100,6 +105,17 @@ async def _show_both(client: Client, tell: Tell) -> None:
     for resource in (OLD, NEW):
         found: Tree = msgspec.json.decode((await client.call(request.get(Ref(resource, NAMESPACE, "widget-000")))).body)
         tell(f"{resource.version}: {msgspec.json.encode(found['spec']).decode()}")
+
+
+async def _unwatched(client: Client) -> None:
+    """Returns when no controller of the cluster watches v1: they look for new versions twice a minute, and one that
+    has begun with v1 would open its watch again once that is deprecated, which `unserve` heeds."""
+    definition = await client.read(Ref(DEFINITIONS, "", CRD), dict[str, Any])
+    deadline = clock.monotonic() + UNWATCHED_SECONDS
+    while open_watches(definition, OLD.version, await metrics_text(client)):
+        if clock.monotonic() > deadline:
+            return
+        await asyncio.sleep(LOOK_EVERY)
 
 
 async def _warning(client: Client) -> str:

@@ -26,6 +26,7 @@ from fairlead.contracts.apiversions.decide.pruned_leaves import is_union_safe
 from fairlead.contracts.apiversions.decide.trees import Tree, copied
 from fairlead.contracts.apiversions.decide.union import with_unions
 from fairlead.contracts.apiversions.decide.version_uses import Uses
+from fairlead.core.amounts import counted
 
 LONGEST_WARNING = 256
 SHOWN = 3
@@ -161,8 +162,9 @@ def stored(
     )
 
 
-def deprecated(live: Tree, version: str, warning: str | None) -> LifecycleStep | LifecycleRefused:
-    """None leaves the words to the server, which names the newest version to use instead."""
+def deprecated(live: Tree, version: str, warning: str | None, watches: int = 0) -> LifecycleStep | LifecycleRefused:
+    """A warning of None leaves the words to the server, which names the newest version to use instead. `watches` are
+    open in the version: the write ends them, and whoever opens them again is counted as asking for it."""
     crd = name_of(live)
     found = version_of(live, version)
     if found.get("storage"):
@@ -180,7 +182,16 @@ def deprecated(live: Tree, version: str, warning: str | None) -> LifecycleStep |
         patch.append({"op": "remove", "path": at})
     instead = next((each for each in served_versions(live) if each != version and not _is_deprecated(live, each)), "")
     advice = f"; who asks for it is told to use {instead}" if instead and warning is None else ""
-    return LifecycleStep(patch=tuple(patch), said=f"{crd}: {version} is deprecated{advice}")
+    warnings = []
+    if watches and not found.get("deprecated"):
+        are = counted(watches, f"watch of {version} is", f"watches of {version} are")
+        warnings.append(
+            f"{are} open (apiserver_longrunning_requests): who opens one again is counted, and `fairlead api unserve`"
+            " is refused then until the API server starts anew; controllers of the cluster watch the newest version"
+            " within a minute of its being served, everybody else when they are told to"
+        )
+    said = f"{crd}: {version} is deprecated{advice}"
+    return LifecycleStep(patch=tuple(patch), said=said, warnings=tuple(warnings))
 
 
 def wrong_warning(text: str) -> str:
