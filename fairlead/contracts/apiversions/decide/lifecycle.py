@@ -33,6 +33,13 @@ SHOWN = 3
 """Objects that a sentence names."""
 
 
+CONTROLLERS_ASK = (
+    "the cluster's own controllers (garbage collection, quotas) go on asking for a version that was the newest one when"
+    " they heard of the kind, until kube-controller-manager starts anew"
+)
+"""Their informers are never stopped, and a watch that ends is opened again."""
+
+
 class LifecycleStep(Struct, frozen=True, kw_only=True):
     """What becomes of a definition."""
 
@@ -186,9 +193,8 @@ def deprecated(live: Tree, version: str, warning: str | None, watches: int = 0) 
     if watches and not found.get("deprecated"):
         are = counted(watches, f"watch of {version} is", f"watches of {version} are")
         warnings.append(
-            f"{are} open (apiserver_longrunning_requests): who opens one again is counted, and `fairlead api unserve`"
-            " is refused then until the API server starts anew; controllers of the cluster watch the newest version"
-            " within a minute of its being served, everybody else when they are told to"
+            f"{are} open (apiserver_longrunning_requests): who opens one again is counted as asking for {version};"
+            f" {CONTROLLERS_ASK}"
         )
     said = f"{crd}: {version} is deprecated{advice}"
     return LifecycleStep(patch=tuple(patch), said=said, warnings=tuple(warnings))
@@ -202,7 +208,14 @@ def wrong_warning(text: str) -> str:
 
 
 def unserved(
-    live: Tree, version: str, uses: Uses, requests: Requests, hub: str = "", *, yes: bool
+    live: Tree,
+    version: str,
+    uses: Uses,
+    requests: Requests,
+    hub: str = "",
+    *,
+    yes: bool,
+    although_asked: bool = False,
 ) -> LifecycleStep | LifecycleRefused:
     crd = name_of(live)
     found = version_of(live, version)
@@ -219,10 +232,11 @@ def unserved(
             " another one"
         )
     reasons += _named(crd, version, uses)
-    if requests.seen:
+    if requests.seen and not although_asked:
         reasons.append(
             f"{version} was asked for since the API server started (apiserver_requested_deprecated_apis):"
-            " find who does in its audit log; it forgets when it restarts"
+            f" find who does in its audit log; it forgets when it restarts; {CONTROLLERS_ASK}, so say --although-asked"
+            " where nobody else does"
         )
     elif requests.doubt and not yes:
         reasons.append(

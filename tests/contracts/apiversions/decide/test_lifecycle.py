@@ -190,7 +190,9 @@ def test_doubt_about_requests_is_the_callers_and_a_request_is_no_doubt() -> None
 
     assert "--yes" in reasons(unserved(live, "v1", Uses(), Requests(doubt="nobody counts"), yes=False))
     assert patch_of(unserved(live, "v1", Uses(), Requests(doubt="nobody counts"), yes=True))
-    assert "was asked for" in reasons(unserved(live, "v1", Uses(), Requests(seen=True), yes=True))
+    asked = Requests(seen=True)
+    assert "was asked for" in reasons(unserved(live, "v1", Uses(), asked, yes=True))
+    assert patch_of(unserved(live, "v1", Uses(), asked, yes=False, although_asked=True))
 
 
 def test_a_version_that_is_served_or_may_be_stored_is_not_removed() -> None:
