@@ -58,6 +58,11 @@ def missed_by(request: Request, message: str) -> Missed | None:
     return Missed(Right(found["verb"], found["group"], found["resource"]), place.namespace, place.name)
 
 
+def lacks_right(message: str) -> bool:
+    """Whether a refusal is for want of a right, and not by admission: a quota, or a namespace that goes."""
+    return _LACKS.match(message) is not None
+
+
 def place_in(request: Request) -> Missed:
     place = place_of(request.path)
     resource = "/".join(filter(None, (place.plural, place.subresource)))

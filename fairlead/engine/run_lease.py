@@ -18,6 +18,7 @@ from kubeloop.client import Client
 from kubeloop.election import Election, LostLease
 from kubeloop.errors import Forbidden, KubeError, NotFound
 from kubeloop.objects.meta import Ref
+from kubeloop.rights import lacks_right
 
 T = TypeVar("T")
 
@@ -84,11 +85,13 @@ def _why(election: Election, lease: Ref, elsewhere: str) -> str:
             return f"the namespace {lease.namespace} for the journal does not exist: create it{elsewhere}"
         case None:
             return f"another run is at work: {election.holder} holds {where}; wait until it has ended"
-        case Forbidden():
+        case Forbidden() as error if lacks_right(error.message):
             return (
                 f"{where}, which keeps two runs apart, may not be taken: ask for a role that allows to get, create and "
                 f"update leases there{elsewhere}"
             )
+        case Forbidden() as error:
+            return f"{where}, which keeps two runs apart, cannot be taken: {error}; put that right{elsewhere}"
         case error:
             return f"{where} cannot be taken: {error}"
 

@@ -26,6 +26,7 @@ from kubesim.time import run
 from tests.e2e.alerting import AlertingPrometheus, alerting
 from tests.e2e.api_commands import api
 from tests.e2e.clusters import SimGround, Site, _play
+from tests.e2e.converting_operator import rules_in_a_map
 from tests.e2e.environments import V, _set_up, manifest
 from tests.e2e.leaderworker_play import begin as begin_sets
 from tests.e2e.plan_play import OLD, a_deployment, a_pair, batches, reference
@@ -36,13 +37,13 @@ from tests.e2e.replicated_operator import Replica
 from tests.e2e.roles import CLUSTER_ROLES, allow
 from tests.e2e.rollouts import SECOND, is_complete, three_zones
 from tests.e2e.service_proxy import ServiceProxy, a_pod
+from tests.e2e.test_apiversions_attaching import defined, probe_of, unconvert
 from tests.e2e.test_apiversions_rights import granted, rules_without
 from tests.e2e.test_environments_blocked import UNPULLABLE, blocked
 from tests.e2e.test_leaderworker_blocked import give_workers, patient
 from tests.e2e.test_leaderworker_blocked import until_blocked as groups_blocked
 from tests.e2e.test_plans_blocked import blocked as plan_blocked
 from tests.e2e.test_zones_blocked import correct, roll_badly, until_blocked
-from tests.e2e.widgets import widgets
 from tests.e2e.zones import begin, change
 
 NAMESPACE = "test"
@@ -130,8 +131,9 @@ async def plans(site: Site, moments: Moments, _folder: Path) -> None:
 
 
 async def apiversions(site: Site, moments: Moments, _folder: Path) -> None:
-    """A rotation waits for replicas of which the operator may not know, and goes on once it may."""
-    kind, proxy, user = widgets(site), ServiceProxy(site, REPLICAS), "fairlead"
+    """A rotation waits for replicas of which the operator may not know, and goes on once it may; and somebody takes the
+    conversion of a definition away again and again."""
+    kind, proxy, user = await defined(site), ServiceProxy(site, REPLICAS), "fairlead"
     await proxy.start()
     replica = Replica(site, proxy, 1)
     await a_pod(site, replica.endpoint.pod)
@@ -153,7 +155,14 @@ async def apiversions(site: Site, moments: Moments, _folder: Path) -> None:
     body = msgspec.json.encode({"rules": granted(kind)})
     await site.client.call(request.patch(Ref(CLUSTER_ROLES, "", user), request.MERGE_PATCH, body))
     await site.until(lambda: not blocked(), every=1.0, within=600)
+    await proxy.tell(replica.endpoint)
+    await rules_in_a_map(site, {**kind.rules(), "attach": True})
+    await site.until(lambda: probe_of(replica, kind) == "answers", every=1.0)
     moments["at rest"] = replica.metrics.exposition()
+    while probe_of(replica, kind) != "lost":
+        await unconvert(site, kind)
+        await asyncio.sleep(1.0)
+    moments["overwritten"] = replica.metrics.exposition()
 
 
 class Monitored(NamedTuple):
@@ -358,6 +367,17 @@ def alerted(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFac
                 "fairlead explain rotation/fairlead-webhook-cert says which replica or bundle it waits for.",
             ],
             id="apiversions, a rotation is stuck",
+        ),
+        pytest.param(
+            "apiversions",
+            "overwritten",
+            "ConversionOverwritten",
+            "critical",
+            [
+                "Somebody takes the conversion of widgets.test.example.test away again and again.",
+                "have whoever applies it leave spec.conversion out",
+            ],
+            id="apiversions, a conversion is overwritten",
         ),
         pytest.param(
             "apiversions",

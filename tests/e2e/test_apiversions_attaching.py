@@ -65,6 +65,11 @@ async def unserve(site: Site, kind: Widgets) -> None:
     await patched(site, {"op": "replace", "path": "/spec/versions/0/served", "value": False}, name=kind.name)
 
 
+async def unconvert(site: Site, kind: Widgets) -> None:
+    """As whoever applies the definition without its conversion."""
+    await patched(site, {"op": "replace", "path": "/spec/conversion", "value": NOBODY}, name=kind.name)
+
+
 def written(rules: Tree, folder: Path) -> str:
     path = folder / "rules.yaml"
     path.write_text(json.dumps(rules))
@@ -310,10 +315,33 @@ async def test_whoever_overwrites_the_conversion_is_corrected_and_people_are_tol
     kind, _, _ = await attached_by_one(site)
     told = await tellings(site)
 
-    await patched(site, {"op": "replace", "path": "/spec/conversion", "value": NOBODY}, name=kind.name)
+    await unconvert(site, kind)
     await site.until(lambda: is_attached(kind), every=0.1)
 
     await site.until(lambda: told.has("ConversionLost"), every=0.1)
+
+
+@everywhere(controllers=False, on=("sim",))
+async def test_people_are_told_that_nobody_converts_while_the_next_repair_is_waited_for(site: Site) -> None:
+    """A tool that applies the CRD from a repository without its conversion takes it away with every sync."""
+    kind, _, replica = await attached_by_one(site)
+    told = await tellings(site)
+
+    async def sync() -> None:
+        while True:
+            await unconvert(site, kind)
+            await asyncio.sleep(1)
+
+    syncing = site.start(sync())
+    await site.until(lambda: probe_of(replica, kind) == "lost", every=0.1)
+    await site.stop(syncing)
+
+    async def is_told() -> bool:
+        return any("nobody converts its objects now" in each["note"] for each in await told.all("ConversionLost"))
+
+    await site.until(is_told, every=0.1)
+    await site.until(lambda: is_attached(kind), every=0.1)
+    await site.until(lambda: probe_of(replica, kind) == "answers", every=0.1)
 
 
 @everywhere(controllers=False)
@@ -330,7 +358,7 @@ async def test_a_conversion_that_was_overwritten_while_no_operator_ran_is_told_a
     await replicas.lose(first)
     told = await tellings(site)
 
-    await patched(site, {"op": "replace", "path": "/spec/conversion", "value": NOBODY}, name=kind.name)
+    await unconvert(site, kind)
     await replicas.add()
     await site.until(lambda: is_attached(kind), every=0.1)
 
@@ -342,11 +370,11 @@ async def test_a_conversion_that_was_overwritten_while_no_operator_ran_is_told_a
 async def test_nobody_of_ours_asks_for_a_version_once_it_is_deprecated(site: Site, tmp_path: Path) -> None:
     """The API server remembers until its restart that somebody did, and `unserve` goes by that."""
     kind, _, replica = await attached_by_one(site)
-    await site.until(lambda: _probe(replica, kind) == "answers", every=0.1)
+    await site.until(lambda: probe_of(replica, kind) == "answers", every=0.1)
 
     old = [each["name"] for each in (await kind.live_definition())["spec"]["versions"]].index("v1")
     await patched(site, {"op": "add", "path": f"/spec/versions/{old}/deprecated", "value": True}, name=kind.name)
-    await site.until(lambda: _probe(replica, kind) == "unknown", every=0.1)
+    await site.until(lambda: probe_of(replica, kind) == "unknown", every=0.1)
     looked = await api(site.client, "preflight", "-f", written(await kind.live_definition(), tmp_path))
 
     assert "WebhookUnreachable" not in looked.out
@@ -355,7 +383,7 @@ async def test_nobody_of_ours_asks_for_a_version_once_it_is_deprecated(site: Sit
     await site.until(lambda: _asked_for(site, kind), every=0.1)
 
 
-def _probe(replica: Replica, kind: Widgets) -> str:
+def probe_of(replica: Replica, kind: Widgets) -> str:
     """What the last probe said, by the metric."""
     shown = replica.metrics.exposition().decode()
     found = re.findall(rf'fairlead_conversion_probe{{crd="{re.escape(kind.name)}",result="(\w+)"}} 1', shown)

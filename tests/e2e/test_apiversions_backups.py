@@ -122,6 +122,25 @@ async def test_what_an_object_owned_is_pointed_to_the_one_that_was_made_again(si
     assert owned["metadata"]["ownerReferences"] == [other, {**reference, "uid": uid, "blockOwnerDeletion": True}]
 
 
+@everywhere(controllers=False, on=("sim",))
+async def test_an_object_that_is_being_deleted_keeps_the_finalizers_that_it_has(site: Site, tmp_path: Path) -> None:
+    """One that came since the backup stands for work that is not done, and none can be put back."""
+    shop = await a_shop(site, 2)
+    await shop.change("w-1", {"metadata": {"finalizers": ["example.test/done", "example.test/keep"]}})
+    place = await backed_up(shop, tmp_path / "backup")
+    for name, finalizers in (("w-0", ["example.test/since"]), ("w-1", ["example.test/keep"])):
+        await shop.change(name, {"metadata": {"finalizers": finalizers}, "spec": {"size": 77}})
+        await shop.delete(name)
+
+    assert await restored(shop, place) == codes.DONE
+
+    after = await shop.all()
+    assert {name: (each["spec"]["size"], each["metadata"]["finalizers"]) for name, each in after.items()} == {
+        "w-0": (0, ["example.test/since"]),
+        "w-1": (1, ["example.test/keep"]),
+    }
+
+
 @everywhere(controllers=False)
 async def test_an_object_that_somebody_made_anew_is_left_alone_unless_it_may_be_replaced(
     site: Site, tmp_path: Path, capsys: pytest.CaptureFixture[str]

@@ -12,7 +12,7 @@ from fairlead.contracts.apiversions.commands import codes
 from fairlead.engine.decide.storage_migration.names import migration_name
 from kubeloop import request
 from kubeloop.client import Client
-from kubeloop.objects.core import LEASES
+from kubeloop.objects.core import LEASES, NAMESPACES
 from kubeloop.objects.meta import Ref
 from kubeloop.request import MERGE_PATCH, Request
 from tests.e2e.api_commands import Ran, api
@@ -144,6 +144,20 @@ async def test_who_may_only_read_is_told_which_rights_a_migration_takes(site: Si
     assert "ask for a role that allows to get, create and update leases there" in ran.err
     assert "--journal" in ran.err
     assert await stored_versions(site.client) == ["v1", "v2"]
+
+
+@everywhere(controllers=False, on=("sim",))
+async def test_a_journal_in_a_namespace_that_goes_is_told_as_that(site: Site) -> None:
+    """No role would help."""
+    await stored_in_v1(site, 1)
+    await hold(site, "example.test/keep")
+    await site.client.call(request.delete(Ref(NAMESPACES, "", site.namespace)))
+
+    ran = await migrate(site)
+
+    assert ran.code == codes.PRECONDITION
+    assert "because it is being terminated; put that right, or name another namespace with --journal" in ran.err
+    assert "ask for a role" not in ran.err
 
 
 @everywhere(controllers=False)

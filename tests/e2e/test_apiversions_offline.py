@@ -12,16 +12,18 @@ from typing import Any
 import pytest
 
 from fairlead.contracts.apiversions.commands import codes
+from fairlead.core.domain import short_hash
 from fairlead.engine.decide.storage_migration.names import migration_name
 from kubeloop import clock
 from kubeloop.client import Client
 from kubeloop.errors import ApiError
+from kubeloop.objects.apps import STATEFULSETS
 from kubeloop.objects.core import EVENTS, LEASES
 from kubeloop.objects.meta import Ref
 from kubeloop.request import MERGE_PATCH, Request, delete, patch
-from tests.e2e.clusters import Site, everywhere
-from tests.e2e.killing import Executioner, How, KilledAt
-from tests.e2e.policies import CONFIG_MAPS
+from tests.e2e.clusters import CUSTOM_RESOURCES, Site, everywhere
+from tests.e2e.killing import Executioner, How, KilledAt, lived
+from tests.e2e.policies import BINDINGS, CONFIG_MAPS, POLICIES
 from tests.e2e.roles import grant
 from tests.e2e.test_apiversions_migrate import Meddled
 from tests.e2e.upgrades import COUNT, Upgraded, begun, check_done, check_undone, run, versions_of
@@ -302,6 +304,108 @@ async def test_an_upgrade_that_is_done_is_not_undone_and_may_remove_the_old_vers
     assert "fairlead api restore" in undone.err
     again = await upgraded.run("--resume")
     assert again.code == codes.DONE
+
+
+async def scale(upgraded: Upgraded, replicas: int) -> None:
+    """As somebody does who needs the operator back."""
+    ref = Ref(STATEFULSETS, upgraded.site.namespace, "operator")
+    await upgraded.site.client.call(patch(ref, MERGE_PATCH, b'{"spec":{"replicas":%d}}' % replicas))
+
+
+class Witness(Executioner):
+    """Notes what the cluster is like at every write of an object."""
+
+    def __init__(self, upgraded: Upgraded) -> None:
+        super().__init__()
+        self._upgraded = upgraded
+        self.seen: set[tuple[int, bool]] = set()
+        """Replicas of the operator, and whether objects are frozen."""
+
+    async def at(self, name: str, carried_out: Callable[[], Awaitable[Any]], *, is_local: bool = False) -> Any:
+        if name.startswith(f"PUT /apis/{self._upgraded.shop.group}"):
+            self.seen.add((await self._upgraded.replicas(), await self._upgraded.is_frozen()))
+        return await super().at(name, carried_out, is_local=is_local)
+
+
+@everywhere(controllers=False, on=("sim",))
+@pytest.mark.parametrize("way", ["--resume", "--rollback"])
+async def test_an_operator_that_was_started_between_two_runs_is_stopped_again_and_a_freeze_that_was_lifted_is_back(
+    site: Site, tmp_path: Path, way: str
+) -> None:
+    """Whoever was killed at night has people start the operator first, and go on in the morning."""
+    upgraded = await begun(site, tmp_path, 4)
+    killed = KilledAt(f"PUT /apis/{upgraded.shop.group}/v2", 3)
+    assert await run(upgraded, killed, "--freeze", "--concurrency", "1", *upgraded.operator) is None
+    await forget_lease(upgraded)
+    await scale(upgraded, 2)
+    for resource in (BINDINGS, POLICIES):
+        await site.client.call(delete(Ref(resource, "", f"fairlead-freeze-{short_hash(upgraded.shop.name)}")))
+
+    witness = Witness(upgraded)
+    assert await run(upgraded, witness, way) == codes.DONE
+
+    assert witness.seen == {(0, True)}
+    await (check_done if way == "--resume" else check_undone)(upgraded)
+
+
+@everywhere(controllers=False, on=("sim",))
+async def test_an_operator_that_somebody_starts_meanwhile_ends_the_run_which_names_it(
+    site: Site, tmp_path: Path
+) -> None:
+    upgraded = await begun(site, tmp_path, 4)
+
+    starting = Meddler(f"PUT /apis/{upgraded.shop.group}/v2", lambda: scale(upgraded, 1))
+    ran = await lived(site, starting, lambda client: upgraded.run(*upgraded.operator, client=client))
+
+    assert ran.code == codes.ERROR
+    assert "somebody has scaled StatefulSet operator up meanwhile" in ran.err
+    assert (await upgraded.run("--resume")).code == codes.DONE
+    await check_done(upgraded)
+
+
+@everywhere(controllers=False, on=("sim",))
+@pytest.mark.parametrize("again", [False, True], ids=["gone", "made again"])
+async def test_what_was_stopped_for_a_crd_that_is_gone_is_started_by_a_rollback(
+    site: Site, tmp_path: Path, again: bool
+) -> None:
+    """Its objects went with it, and nothing else lets anybody write those of another CRD of its name."""
+    upgraded = await begun(site, tmp_path, 4)
+    shop = upgraded.shop
+    killed = KilledAt(f"PUT /apis/{shop.group}/v2", 3)
+    assert await run(upgraded, killed, "--freeze", "--concurrency", "1", *upgraded.operator) is None
+    await forget_lease(upgraded)
+    await site.client.call(delete(Ref(CUSTOM_RESOURCES, "", shop.name)))
+    gone = lambda: shop.name not in site.history.objects(CUSTOM_RESOURCES)  # noqa: E731
+    await site.history.follow(CUSTOM_RESOURCES)
+    await site.until(gone)
+    if again:
+        await shop.define("v1")
+        resumed = await upgraded.run("--resume")
+        assert resumed.code == codes.ERROR
+        assert "it was deleted and made again meanwhile, so there is nothing left to convert" in resumed.err
+
+    ran = await upgraded.run("--rollback")
+
+    assert ran.code == codes.DONE, ran.err
+    assert f"it was deleted{' and made again' * again} meanwhile, so no object was brought back" in ran.out
+    assert f"fairlead api restore {upgraded.place}" in ran.out
+    assert (await upgraded.replicas(), await upgraded.is_frozen()) == (2, False)
+
+
+@everywhere(controllers=False, on=("sim",))
+async def test_an_upgrade_that_had_ended_is_told_as_that_and_not_as_how_objects_are(site: Site, tmp_path: Path) -> None:
+    upgraded = await begun(site, tmp_path, 2)
+    killed = KilledAt(f"PUT /apis/{upgraded.shop.group}/v2", 1)
+    assert await run(upgraded, killed, "--concurrency", "1") is None
+    await forget_lease(upgraded)
+    assert (await upgraded.run("--rollback")).code == codes.DONE
+    assert (await upgraded.run(place=tmp_path / "second")).code == codes.DONE
+
+    ran = await upgraded.run("--rollback")
+
+    assert ran.code == codes.DONE
+    assert f"the upgrade of {upgraded.place} had ended at " in ran.out
+    assert "(RolledBack), so nothing was done" in ran.out
 
 
 @everywhere(controllers=False, on=("sim",))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 from pathlib import Path
 
 import msgspec
@@ -94,6 +95,37 @@ async def test_the_next_leader_goes_on_with_what_the_last_one_began(site: Site, 
 
     await check_done(upgraded)
     assert len([*(tmp_path / "backups").iterdir()]) == 1
+
+
+@everywhere(controllers=False, on=("sim",))
+async def test_an_upgrade_ends_with_its_crd_and_begins_anew_with_another_of_that_name(
+    site: Site, tmp_path: Path
+) -> None:
+    upgraded = await begun(site, tmp_path, 3)
+    shop = upgraded.shop
+    await own(upgraded, site.namespace)
+    task = site.start_operator(ConvertingOperator(site, settings_of(upgraded)))
+
+    async def is_introduced() -> bool:
+        return "v2" in await upgraded.versions()
+
+    await site.until(is_introduced, every=0.01)
+    await site.stop(task)
+    await site.client.call(Request("DELETE", path_of(CUSTOM_RESOURCES, name=shop.name), body=b"{}", content_type=JSON))
+    await site.history.follow(CUSTOM_RESOURCES)
+    await site.until(lambda: shop.name not in site.history.objects(CUSTOM_RESOURCES))
+    await shop.define("v1")
+    await own(upgraded, site.namespace)
+    await shop.make("another", size=1, colour="red")
+    await asyncio.sleep(1)  # backups are named after the second
+
+    second = ConvertingOperator(site, settings_of(upgraded))
+    task = site.start_operator(second)
+    await site.until(lambda: "OfflineUpgradeSucceeded" in reasons(second), every=0.5, within=120)
+    await site.stop(task)
+
+    assert await is_upgraded(upgraded)
+    assert (await shop.live("another", "v2"))["spec"] == {"size": 1, "paint": {"colour": "red"}}
 
 
 @everywhere(controllers=False, on=("sim",))

@@ -322,7 +322,8 @@ def test_an_operator_that_lacks_a_right_is_told_what_an_operator_can_do(kind: st
 
     async def scenario(world: World) -> None:
         def refuse(request: Request) -> Response | None:
-            return failure(403, "Forbidden", "no right") if f"/{kind}" in request.path else None
+            lacks = f'{kind} is forbidden: User "x" cannot {request.verb} resource "{kind}" in API group ""'
+            return failure(403, "Forbidden", lacks) if f"/{kind}" in request.path else None
 
         world.server.refuse = refuse
         task = asyncio.create_task(world.migrate())

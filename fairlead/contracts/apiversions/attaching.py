@@ -9,7 +9,7 @@ from typing import Any
 
 from msgspec import Struct, structs
 
-from fairlead.contracts.apiversions.decide.attachment import AttachSet, AttachSnapshot, attach
+from fairlead.contracts.apiversions.decide.attachment import SPACED, AttachSet, AttachSnapshot, attach
 from fairlead.contracts.apiversions.decide.kept_rules import ATTACHED
 from fairlead.contracts.apiversions.decide.loaded_rules import Loaded
 from fairlead.contracts.apiversions.decide.pruned_leaves import schemas_of
@@ -44,6 +44,8 @@ DONE = {
     Does.APPLY_DEFINITION: LogRecord("info", "definition written"),
     Does.REPAIR_DEFINITION: LogRecord("warn", "conversion of a definition put back"),
 }
+LOST_RESULT = "lost"
+"""In the place of what a probe says."""
 PROBE_AGAIN = timedelta(seconds=30)
 """Until a webhook that the API server did not reach is tried again."""
 
@@ -76,6 +78,8 @@ class Attaching:
         self._repairs: dict[str, Repairs] = {}
         self._ours: set[str] = set()
         """Definitions that were seen attached since this replica leads."""
+        self._lost: set[str] = set()
+        """Those whose conversion somebody takes away again and again, while that is so."""
         self._probes: dict[str, _Probe] = {}
         self.controller: Controller[AttachSnapshot] = Controller(
             name=NAME,
@@ -105,6 +109,7 @@ class Attaching:
         if leading:
             self._ours.clear()
             self._probes.clear()
+            self._lost.clear()
             self._repairs.clear()
 
     def _subscribe(self, wake: Wake) -> None:
@@ -186,7 +191,12 @@ class Attaching:
                 self._probes[name] = _Probe(_state(cached), conversion_probe.result(asked, seen.answers), now)
         if not attached:
             self._probes.pop(name, None)
-        self._shown({name: each.found.result.value for name, each in self._probes.items()})
+        if decision.rule == SPACED and not attached:
+            self._lost.add(name)
+        else:
+            self._lost.discard(name)
+        probed = {name: each.found.result.value for name, each in self._probes.items()}
+        self._shown(probed | dict.fromkeys(self._lost, LOST_RESULT))
 
     def _wrote(self, key: RolloutKey, writes: tuple[AnyWrite, ...]) -> None:
         if any(each.does is Does.REPAIR_DEFINITION for each in writes):

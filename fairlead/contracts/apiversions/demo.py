@@ -10,7 +10,9 @@ from typing import Any
 import msgspec
 import yaml
 
+from fairlead.contracts.apiversions.api_server_metrics import metrics_text
 from fairlead.contracts.apiversions.commands import codes
+from fairlead.contracts.apiversions.decide.request_history import open_watches
 from fairlead.contracts.apiversions.settings import ApiVersionsSettings, CertificateSettings
 from fairlead.engine.decide.registration import DEFINITIONS
 from fairlead.engine.demo import NAMESPACE, CommandDemo, DemoFailed, Hosted, Outlet, Run, Tell, create_namespace
@@ -87,11 +89,15 @@ async def _play(client: Client, run: Run, tell: Tell) -> None:
     tell("Both versions can be read, whichever is stored.\nWhat v2 lacks is carried, and comes back in v1:")
     await _show_both(client, tell)
     await expect(f"api migrate {CRD} --settle 1s --journal {HOME}")
+    is_watched = await _is_watched(client)
     await expect(f"api deprecate {CRD} v1")
     tell(f"A client of v1 is told now:\n{await _warning(client)}")
     await expect(f"api unserve {CRD} v1 --dependents Secret --yes", codes.PRECONDITION)
     await expect(f"api fix-refs {CRD} --dependents Secret")
-    await expect(f"api unserve {CRD} v1 --dependents Secret --yes")
+    if is_watched:
+        tell("The cluster's own controllers have heard of v1 before there was v2, and are counted as asking for it.")
+    although = " --although-asked" if is_watched else ""
+    await expect(f"api unserve {CRD} v1 --dependents Secret --yes{although}")
     await expect(f"api remove-version {CRD} v1 --dependents Secret")
     await expect(f"api status {CRD}")
 
@@ -100,6 +106,12 @@ async def _show_both(client: Client, tell: Tell) -> None:
     for resource in (OLD, NEW):
         found: Tree = msgspec.json.decode((await client.call(request.get(Ref(resource, NAMESPACE, "widget-000")))).body)
         tell(f"{resource.version}: {msgspec.json.encode(found['spec']).decode()}")
+
+
+async def _is_watched(client: Client) -> bool:
+    """Whether controllers of the cluster watch v1: where everything is slow they have heard of it before v2."""
+    definition = await client.read(Ref(DEFINITIONS, "", CRD), dict[str, Any])
+    return open_watches(definition, OLD.version, await metrics_text(client)) > 0
 
 
 async def _warning(client: Client) -> str:

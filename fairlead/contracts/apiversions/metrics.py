@@ -79,7 +79,7 @@ class ConversionMetrics:
         self._carried = _Spreads("fairlead_conversion_carry_bytes", "Bytes carried with an object.", "crd", "to")
         told = "Conversion rules by definition and by what is in force of them."
         self._rules = _States("fairlead_conversion_rules", told, "state")
-        told = "Attached definitions by whether the API server reaches the webhook: answers, fails, unknown."
+        told = "Attached definitions by whether the API server reaches the webhook: answers, fails, unknown, lost."
         self._probes = _States("fairlead_conversion_probe", told, "result")
         for each in (self._seconds, self._carried, self._rules, self._probes):
             metrics.registry.register(each)

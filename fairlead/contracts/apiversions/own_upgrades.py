@@ -92,10 +92,8 @@ class OwnUpgrades:
         if owner != self._context.home:
             self._context.log.info("offline upgrade left to its owner", crd=crd, owner=owner or "nobody")
             return
-        summary = await told(self._summaries, self._entry(crd))
-        if summary is not None and summary.state not in FINAL:
-            backup = await asyncio.to_thread(opened, Path(summary.directory))
-            plan, begun = kept_plan(backup)
+        if (under_way := await self._under_way(crd, live)) is not None:
+            backup, plan, begun = under_way
         elif _stored(live) != _stored(wanted.definition):
             plan = plan_of(live, wanted.definition, wanted.rules)
             await asyncio.to_thread(check_rules, plan)
@@ -106,6 +104,16 @@ class OwnUpgrades:
         lease = Ref(LEASES, self._context.home, migration_name(crd))
         client = self._context.replica_client or self._context.client
         await exclusively(client, lease, lambda _: self._carried(plan, live, backup, begun))
+
+    async def _under_way(self, crd: str, live: Tree) -> tuple[Backup, UpgradePlan, UpgradeJournal] | None:
+        """The upgrade that was begun and is to be gone on with; one of a CRD that was deleted since has ended with it,
+        because here nothing was stopped or frozen for it."""
+        summary = await told(self._summaries, self._entry(crd))
+        if summary is None or summary.state in FINAL:
+            return None
+        backup = await asyncio.to_thread(opened, Path(summary.directory))
+        plan, begun = kept_plan(backup)
+        return (backup, plan, begun) if begun.uid == live["metadata"]["uid"] else None
 
     async def _older_gone(self) -> None:
         """Until no pod of an older version of the operator is there."""

@@ -41,6 +41,11 @@ from kubeloop.objects.meta import Ref
 LOOK_AGAIN = timedelta(seconds=5)
 """After which replicas are asked about again: that one can convert by now is told by nobody."""
 LOST = "somebody changed its conversion; the operator has put it back, and what was written meanwhile nobody converted"
+OVERWRITTEN = (
+    "somebody changes its conversion again and again, and the operator puts it back ever more seldom; nobody converts"
+    " its objects now, and what is written in another version loses fields: have whoever applies it leave"
+    " spec.conversion out"
+)
 
 
 def register_owned(seen: DefinitionSnapshot, now: datetime) -> Decision | Need:
@@ -69,7 +74,8 @@ def repair_owned(seen: DefinitionSnapshot, now: datetime) -> Decision | Need:
     is_repair = _is_repair(seen, step, cached)
     earliest = seen.repairs.earliest(now) if is_repair else None
     if earliest is not None and now < earliest:
-        return Decision("space_repairs", Hold(Reason.REPAIR_SPACING, earliest))
+        told = (overwritten_note(seen.name),) if _is_lost(seen, cached) else ()
+        return Decision("space_repairs", Hold(Reason.REPAIR_SPACING, earliest), tell=told)
     return _written(seen, now, is_repair=is_repair) or _in_order(seen, seen.live or cached)
 
 
@@ -96,6 +102,11 @@ def notes(seen: DefinitionSnapshot, live: Tree) -> tuple[EventNote, ...]:
         text = f"others own {', '.join(fields)} with another value, which stays; have them give it up to change that"
         found.append(EventNote(about, warning=True, reason="FieldsForeign", text=text))
     return tuple(found)
+
+
+def overwritten_note(name: str) -> EventNote:
+    """While a repair is waited for: the last one was told as done."""
+    return EventNote(Ref(DEFINITIONS, "", name), warning=True, reason="ConversionLost", text=OVERWRITTEN)
 
 
 def foreign_note(name: str, live: Tree) -> EventNote:
@@ -174,7 +185,7 @@ def _names_more(wish: DefinitionWish, live: Tree | None) -> bool:
 def _told(step: DefinitionStep, seen: DefinitionSnapshot, live: Tree | None, *, is_repair: bool) -> AnyWrite:
     about = Ref(DEFINITIONS, "", seen.name)
     if is_repair:
-        lost = live is not None and not is_ours(live, seen.webhook, _owner(seen)) and seen.webhook is not None
+        lost = live is not None and _is_lost(seen, live)
         reason, text = ("ConversionLost", LOST) if lost else ("DefinitionRepaired", REPAIRED)
         note = EventNote(about, warning=True, reason=reason, text=text)
         return structs.replace(step.write, does=Does.REPAIR_DEFINITION, tell=note)
@@ -182,6 +193,11 @@ def _told(step: DefinitionStep, seen: DefinitionSnapshot, live: Tree | None, *, 
         text = "the operator has registered its versions and its conversion"
         return structs.replace(step.write, tell=EventNote(about, warning=False, reason="CRDRegistered", text=text))
     return step.write
+
+
+def _is_lost(seen: DefinitionSnapshot, tree: Tree) -> bool:
+    """Whether its objects are to be converted here and are not."""
+    return seen.webhook is not None and not is_ours(tree, seen.webhook, _owner(seen))
 
 
 def _is_repair(seen: DefinitionSnapshot, step: DefinitionStep, cached: Tree) -> bool:

@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import argparse
 
+from fairlead.contracts.apiversions.api_server_metrics import metrics_text
 from fairlead.contracts.apiversions.commands import version_step
 from fairlead.contracts.apiversions.decide.lifecycle import LifecycleRefused, LifecycleStep, deprecated, wrong_warning
+from fairlead.contracts.apiversions.decide.request_history import open_watches
 from fairlead.contracts.apiversions.decide.trees import Tree
 from fairlead.engine.command import Invocation, Subcommand, Usage
 
@@ -22,7 +24,8 @@ async def _run(called: Invocation) -> int:
         raise Usage(f"--warning: {wrong}")
 
     async def decide(live: Tree) -> LifecycleStep | LifecycleRefused:
-        return deprecated(live, given.version, given.warning)
+        watches = open_watches(live, given.version, await metrics_text(called.client))
+        return deprecated(live, given.version, given.warning, watches)
 
     return await version_step.run(called, decide)
 

@@ -8,11 +8,13 @@ import sys
 from collections.abc import Awaitable, Callable
 from pathlib import Path
 
+import msgspec
+
 from fairlead.contracts.apiversions.backing_up import Backer
 from fairlead.contracts.apiversions.backup_directory import Backup, DirectoryRecords, opened
 from fairlead.contracts.apiversions.commands import codes, options
 from fairlead.contracts.apiversions.commands.carried import terms_of
-from fairlead.contracts.apiversions.commands.live_definition import definition_of, journal_namespace
+from fairlead.contracts.apiversions.commands.live_definition import NoDefinition, definition_of, journal_namespace
 from fairlead.contracts.apiversions.commands.no_namespaces import refuse_namespaces
 from fairlead.contracts.apiversions.commands.said import complain, show
 from fairlead.contracts.apiversions.commands.upgrade_texts import outcome_of, plan_text, rehearsal_text
@@ -24,6 +26,7 @@ from fairlead.contracts.apiversions.decide.offline.upgrade_journal import (
     UpgradeEnd,
     UpgradeJournal,
     UpgradePhase,
+    goes_back,
 )
 from fairlead.contracts.apiversions.decide.trees import Tree
 from fairlead.contracts.apiversions.dependents import search
@@ -86,7 +89,7 @@ async def _run(called: Invocation) -> int:
         raise Usage("--resume and --rollback go by what the upgrade began with: leave out -f, --rules and the rest")
     if not goes_on and not (given.filename and given.rules):
         raise Usage("an upgrade needs -f NEWCRD and --rules FILE")
-    definition = await definition_of(called.client, given.crd)
+    definition = await _definition(called)
     begun = _Begun(called, definition)
     try:
         async with asyncio.timeout(given.timeout):
@@ -101,6 +104,16 @@ async def _run(called: Invocation) -> int:
     except OSError as error:
         complain(f"the backup cannot be written ({(error.strerror or str(error)).lower()}); {begun.way_on}")
         return codes.RESUMABLE
+
+
+async def _definition(called: Invocation) -> Tree:
+    """The live one. One that was deleted meanwhile has left the operator stopped, and a freeze, which can be undone."""
+    try:
+        return await definition_of(called.client, called.arguments.crd)
+    except NoDefinition:
+        if not called.arguments.rollback:
+            raise
+        return {"metadata": {}}
 
 
 class _Begun:
@@ -210,12 +223,16 @@ class _Begun:
             page=given.page_size,
             settle_seconds=given.settle,
         )
+        found = await _phase_in(directory)
+        had_ended = found in FINAL
+        if not given.rollback and found is not None and goes_back(found) and not had_ended:
+            complain(f"{given.crd}: its undoing has begun, and that is gone on with")
         with terms_of(given, client, upgrade.records, None) as terms:
             journal = await carried_on(upgrade, terms)
-        return self._ended(journal, backup)
+        return self._ended(journal, backup, had_ended=had_ended)
 
-    def _ended(self, journal: UpgradeJournal, backup: Backup) -> int:
-        result, text = outcome_of(journal, backup.place)
+    def _ended(self, journal: UpgradeJournal, backup: Backup, *, had_ended: bool) -> int:
+        result, text = outcome_of(journal, backup.place, had_ended=had_ended)
         show(result, self._given.output, text)
         if journal.end is None:
             return codes.DONE
@@ -265,6 +282,12 @@ class _Begun:
     def _exclusively(self, work: Callable[[Election], Awaitable[int]]) -> Awaitable[int]:
         lease = Ref(LEASES, self._namespace, migration_name(self._given.crd))
         return exclusively(self._client, lease, work, told=complain, elsewhere=options.OTHER_JOURNAL)
+
+
+async def _phase_in(directory: DirectoryRecords) -> UpgradePhase | None:
+    """What the directory says of the upgrade before this run; None where it has not begun."""
+    held = (await directory.get(JOURNAL)).value
+    return msgspec.json.decode(held, type=UpgradeJournal).phase if held else None
 
 
 COMMAND = Subcommand(add_arguments=_add_arguments, run=_run)

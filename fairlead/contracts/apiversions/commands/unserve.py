@@ -20,6 +20,8 @@ from kubeloop import clock
 def _add_arguments(parser: argparse.ArgumentParser) -> None:
     version_step.add_arguments(parser)
     version_step.add_rules(parser)
+    about = "also where the API server has counted requests to it: nobody but its own controllers makes them"
+    parser.add_argument("--although-asked", action="store_true", help=about)
     options.add_dependents(parser)
 
 
@@ -35,7 +37,8 @@ async def _run(called: Invocation) -> int:
         metrics, servers = await metrics_text(called.client), await api_servers(called.client)
         requests = requests_of(live, given.version, metrics, servers, clock.now())
         hub = "" if rules is None else rules.hub
-        return unserved(live, given.version, uses, requests, hub, yes=given.yes)
+        although = given.although_asked
+        return unserved(live, given.version, uses, requests, hub, yes=given.yes, although_asked=although)
 
     return await version_step.run(called, decide)
 

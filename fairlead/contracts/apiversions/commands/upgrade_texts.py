@@ -42,8 +42,8 @@ def rehearsal_text(rehearsed: RehearsalJournal) -> str:
     return "\n".join([*lines, f"and {more} more"] if more else lines)
 
 
-def outcome_of(journal: UpgradeJournal, place: Path) -> tuple[dict[str, object], str]:
-    """For programs and for people."""
+def outcome_of(journal: UpgradeJournal, place: Path, *, had_ended: bool) -> tuple[dict[str, object], str]:
+    """For programs and for people; an upgrade that had ended before says nothing of how things are now."""
     result: dict[str, object] = {
         "crd": journal.crd,
         "state": journal.phase.value,
@@ -56,7 +56,19 @@ def outcome_of(journal: UpgradeJournal, place: Path) -> tuple[dict[str, object],
         "problem": journal.problem,
     }
     lines = [f"{each.object}: {each.cause}" for each in journal.failures]
+    ended = journal.completed_at
     match journal.phase:
+        case phase if had_ended and ended is not None:
+            lines.append(
+                f"{journal.crd}: the upgrade of {place} had ended at {ended:%Y-%m-%d %H:%M} UTC ({phase.value}), so"
+                f" nothing was done; `fairlead api status {journal.crd}` tells how it is now"
+            )
+        case UpgradePhase.ROLLED_BACK if journal.lost:
+            lines.append(
+                f"{journal.crd}: {journal.lost}, so no object was brought back; nothing is frozen, and the operator is"
+                f" as it was; `fairlead api restore {place}` makes the objects again where a CRD of that name serves"
+                f" {journal.old}"
+            )
         case UpgradePhase.DONE:
             lines.append(f"{journal.crd}: done; objects are in {journal.new}, and the backup is in {place}")
         case UpgradePhase.ROLLED_BACK:

@@ -25,7 +25,7 @@ from fairlead.engine.decide.conversion_probe import Probed, ProbeResult
 from fairlead.engine.decide.definition_rounds import MOST_CONFLICTS, Repairs
 from fairlead.engine.decide.definition_writes import DefinitionStep, DefinitionWish, conversion_patch, next_step
 from fairlead.engine.decide.owned_definitions import DefinitionOwner, is_foreign, is_ours, obstacle, wrote_conversion
-from fairlead.engine.decide.owned_rounds import LOST, foreign_note
+from fairlead.engine.decide.owned_rounds import LOST, foreign_note, overwritten_note
 from fairlead.engine.decide.registration import DEFINITIONS, NOT_CONVERTED, ConversionWebhook
 from fairlead.engine.decide.replicas import ReplicaQuestion
 from kubeloop.objects.meta import Ref
@@ -33,6 +33,8 @@ from kubeloop.objects.meta import Ref
 LOOK_AGAIN = timedelta(seconds=5)
 """Until it is looked again whether other replicas have caught up."""
 TRY_AGAIN = timedelta(seconds=30)
+SPACED = "space_repairs"
+"""Of a definition that somebody overwrites again and again: the next repair is waited for."""
 
 
 class AttachSet(Struct, frozen=True, kw_only=True):
@@ -144,7 +146,8 @@ def _kept(seen: AttachSnapshot, cached: Tree, now: datetime) -> Decision | Need 
         return _probed(seen, cached)
     earliest = seen.repairs.earliest(now) if step.corrects else None
     if earliest is not None and now < earliest:
-        return Decision("space_repairs", Hold(Reason.REPAIR_SPACING, earliest))
+        told = () if is_ours(cached, seen.webhook, seen.owner) else (overwritten_note(seen.name),)
+        return Decision(SPACED, Hold(Reason.REPAIR_SPACING, earliest), tell=told)
     return _written(seen, is_repair=step.corrects) or _probed(seen, cached)
 
 

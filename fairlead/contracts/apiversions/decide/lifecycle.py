@@ -26,10 +26,18 @@ from fairlead.contracts.apiversions.decide.pruned_leaves import is_union_safe
 from fairlead.contracts.apiversions.decide.trees import Tree, copied
 from fairlead.contracts.apiversions.decide.union import with_unions
 from fairlead.contracts.apiversions.decide.version_uses import Uses
+from fairlead.core.amounts import counted
 
 LONGEST_WARNING = 256
 SHOWN = 3
 """Objects that a sentence names."""
+
+
+CONTROLLERS_ASK = (
+    "the cluster's own controllers (garbage collection, quotas) go on asking for a version that was the newest one when"
+    " they heard of the kind, until kube-controller-manager starts anew"
+)
+"""Their informers are never stopped, and a watch that ends is opened again."""
 
 
 class LifecycleStep(Struct, frozen=True, kw_only=True):
@@ -161,8 +169,9 @@ def stored(
     )
 
 
-def deprecated(live: Tree, version: str, warning: str | None) -> LifecycleStep | LifecycleRefused:
-    """None leaves the words to the server, which names the newest version to use instead."""
+def deprecated(live: Tree, version: str, warning: str | None, watches: int = 0) -> LifecycleStep | LifecycleRefused:
+    """A warning of None leaves the words to the server, which names the newest version to use instead. `watches` are
+    open in the version: the write ends them, and whoever opens them again is counted as asking for it."""
     crd = name_of(live)
     found = version_of(live, version)
     if found.get("storage"):
@@ -180,7 +189,15 @@ def deprecated(live: Tree, version: str, warning: str | None) -> LifecycleStep |
         patch.append({"op": "remove", "path": at})
     instead = next((each for each in served_versions(live) if each != version and not _is_deprecated(live, each)), "")
     advice = f"; who asks for it is told to use {instead}" if instead and warning is None else ""
-    return LifecycleStep(patch=tuple(patch), said=f"{crd}: {version} is deprecated{advice}")
+    warnings = []
+    if watches and not found.get("deprecated"):
+        are = counted(watches, f"watch of {version} is", f"watches of {version} are")
+        warnings.append(
+            f"{are} open (apiserver_longrunning_requests): who opens one again is counted as asking for {version};"
+            f" {CONTROLLERS_ASK}"
+        )
+    said = f"{crd}: {version} is deprecated{advice}"
+    return LifecycleStep(patch=tuple(patch), said=said, warnings=tuple(warnings))
 
 
 def wrong_warning(text: str) -> str:
@@ -191,7 +208,14 @@ def wrong_warning(text: str) -> str:
 
 
 def unserved(
-    live: Tree, version: str, uses: Uses, requests: Requests, hub: str = "", *, yes: bool
+    live: Tree,
+    version: str,
+    uses: Uses,
+    requests: Requests,
+    hub: str = "",
+    *,
+    yes: bool,
+    although_asked: bool = False,
 ) -> LifecycleStep | LifecycleRefused:
     crd = name_of(live)
     found = version_of(live, version)
@@ -208,10 +232,11 @@ def unserved(
             " another one"
         )
     reasons += _named(crd, version, uses)
-    if requests.seen:
+    if requests.seen and not although_asked:
         reasons.append(
             f"{version} was asked for since the API server started (apiserver_requested_deprecated_apis):"
-            " find who does in its audit log; it forgets when it restarts"
+            f" find who does in its audit log; it forgets when it restarts; {CONTROLLERS_ASK}, so say --although-asked"
+            " where nobody else does"
         )
     elif requests.doubt and not yes:
         reasons.append(

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Iterator
 from datetime import datetime, timedelta
 
 from fairlead.contracts.apiversions.decide.crd_versions import version_of
@@ -12,6 +13,7 @@ from fairlead.contracts.apiversions.decide.trees import Tree
 LONG_ENOUGH = timedelta(hours=24)
 """For which an API server must have been up, and the version deprecated: only then requests are counted."""
 _GAUGE = "apiserver_requested_deprecated_apis{"
+_OPEN = "apiserver_longrunning_requests{"
 _LABEL = re.compile(r'(\w+)="((?:[^"\\]|\\.)*)"')
 _STARTED = re.compile(r"^process_start_time_seconds ([0-9.e+]+)$", re.MULTILINE)
 
@@ -36,12 +38,27 @@ def requests_of(definition: Tree, version: str, metrics: str | None, servers: in
 
 
 def _has_sample(metrics: str, definition: Tree, version: str) -> bool:
+    wanted = _labels(definition, version).items()
+    return any(wanted <= labels.items() for labels, _ in _samples(metrics, _GAUGE))
+
+
+def open_watches(definition: Tree, version: str, metrics: str | None) -> int:
+    """How many requests that last are open in the version now, as far as the metrics tell."""
+    found = _samples(metrics or "", _OPEN)
+    wanted = _labels(definition, version).items()
+    return sum(round(float(value)) for labels, value in found if wanted <= labels.items())
+
+
+def _labels(definition: Tree, version: str) -> dict[str, str]:
     spec = definition["spec"]
-    wanted = {"group": spec["group"], "version": version, "resource": spec["names"]["plural"]}
+    return {"group": spec["group"], "version": version, "resource": spec["names"]["plural"]}
+
+
+def _samples(metrics: str, begin: str) -> Iterator[tuple[dict[str, str], str]]:
+    """Labels and values of a family."""
     for line in metrics.splitlines():
-        if line.startswith(_GAUGE) and wanted.items() <= dict(_LABEL.findall(line)).items():
-            return True
-    return False
+        if line.startswith(begin):
+            yield dict(_LABEL.findall(line)), line.rpartition(" ")[2]
 
 
 def _changed_at(definition: Tree) -> datetime | None:

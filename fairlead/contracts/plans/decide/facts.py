@@ -236,7 +236,7 @@ def _unread(seen: TraitSeen, asked: Iterable[Ask]) -> Iterator[Decision]:
     for each in asked:
         answer = seen.answers[each]
         if isinstance(answer, Bad) and answer.kind != "absent":
-            named = getattr(each.to, "ref", None) or getattr(each.to, "resource", None)
+XX
             kind = each.to.kind if isinstance(each.to, Discover) else getattr(named, "resource", named).kind
             text = answer.text or answer.kind
             told = event(failed_to_get(kind, text), seen.rollout, seen.rollout.read_status)

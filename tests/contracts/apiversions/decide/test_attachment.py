@@ -268,6 +268,9 @@ def test_whoever_overwrites_it_is_corrected_at_growing_distances() -> None:
     assert write.tell is not None
     assert write.tell.reason == "ConversionLost"
     assert (holds(spaced).reason, holds(spaced).again) == (Reason.REPAIR_SPACING, NOW + timedelta(seconds=3))
+    (note,) = spaced.tell
+    assert note.reason == "ConversionLost"
+    assert "nobody converts its objects now" in note.text
 
 
 GONE = AttachSet(is_gone=True, versions=("v1", "v2"))

@@ -21,7 +21,7 @@ from fairlead.contracts.apiversions.decide.lifecycle import (
     unserved,
     wrong_warning,
 )
-from fairlead.contracts.apiversions.decide.request_history import requests_of
+from fairlead.contracts.apiversions.decide.request_history import open_watches, requests_of
 from fairlead.contracts.apiversions.decide.version_uses import Uses
 from tests.contracts.apiversions.decide.definitions import GROUP, NAME, V1, V2, Tree, a_definition, a_version
 
@@ -190,7 +190,9 @@ def test_doubt_about_requests_is_the_callers_and_a_request_is_no_doubt() -> None
 
     assert "--yes" in reasons(unserved(live, "v1", Uses(), Requests(doubt="nobody counts"), yes=False))
     assert patch_of(unserved(live, "v1", Uses(), Requests(doubt="nobody counts"), yes=True))
-    assert "was asked for" in reasons(unserved(live, "v1", Uses(), Requests(seen=True), yes=True))
+    asked = Requests(seen=True)
+    assert "was asked for" in reasons(unserved(live, "v1", Uses(), asked, yes=True))
+    assert patch_of(unserved(live, "v1", Uses(), asked, yes=False, although_asked=True))
 
 
 def test_a_version_that_is_served_or_may_be_stored_is_not_removed() -> None:
@@ -234,6 +236,25 @@ def test_that_nobody_asks_is_known_after_a_day(live: Tree, text: str | None, ser
 
 def test_a_counted_request_is_known_whoever_else_there_is() -> None:
     assert requests_of(deprecated_for(1), "v1", metrics(1, "v1"), 3, NOW) == Requests(seen=True)
+
+
+def test_who_watches_a_version_that_is_deprecated_is_told_to_be_counted_from_then_on() -> None:
+    """The write ends every watch of the kind, and controllers that have not heard of the newer version come back."""
+    labels = f'component="apiserver",group="{GROUP}",resource="widgets",scope="cluster",verb="WATCH"'
+    text = "".join(
+        f'apiserver_longrunning_requests{{{labels},version="{version}"}} {count}\n'
+        for version, count in (("v1", 2), ("v2", 3))
+    )
+    live = a_definition()
+
+    step = deprecated(live, "v1", None, open_watches(live, "v1", text))
+    again = deprecated(deprecated_for(1), "v1", "another text", open_watches(live, "v1", text))
+
+    assert isinstance(step, LifecycleStep)
+    assert "2 watches of v1 are open" in step.warnings[0]
+    assert open_watches(live, "v1", None) == 0
+    assert isinstance(again, LifecycleStep)
+    assert again.warnings == ()
 
 
 @pytest.mark.parametrize("label", [{"olm.managed": "true"}, {"operators.coreos.com/widgets.ns": ""}])

@@ -19,6 +19,7 @@ METRICS: dict[str, set[str]] = {
     "fairlead_conversion_carry_bytes_bucket": {"crd", "to", "le"},
     "fairlead_conversion_carry_discarded_total": {"crd", "to"},
     "fairlead_conversion_rules": {"crd", "state"},
+    "fairlead_conversion_probe": {"crd", "result"},
     "fairlead_storage_migration_objects": {"crd", "state"},
     "fairlead_crd_stored_version": {"crd", "version"},
     "fairlead_payload_mismatch_objects": {"crd", "kind"},

@@ -55,6 +55,17 @@ def parts_of(definition: Tree, version: str) -> Parts:
     return Parts(resource, "status" in (found.get("subresources") or {}))
 
 
+def with_held_finalizers(wanted: Tree, live: Tree) -> Tree:
+    """What can be wanted of the live object: while it is being deleted its finalizers are those of whoever waits for
+    them. Without one of them it would go before that work is done, and none can be added."""
+    held = live["metadata"]
+    if not held.get("deletionTimestamp"):
+        return wanted
+    rest = {key: value for key, value in wanted["metadata"].items() if key != "finalizers"}
+    kept = {"finalizers": held["finalizers"]} if held.get("finalizers") else {}
+    return {**wanted, "metadata": {**rest, **kept}}
+
+
 def over(wanted: Tree, live: Tree) -> bytes:
     """The body that makes the live object what is wanted, and nothing if it is another one by then."""
     held = live["metadata"]

@@ -24,7 +24,8 @@ def event_of(scene: Scene, phase: UpgradePhase) -> Create:
     mark = sha256(f"{journal.uid} {begun} {phase.value}".encode()).hexdigest()[:16]
     text, reason = f"every object is in {journal.new}", "OfflineUpgradeSucceeded"
     if phase is UpgradePhase.ROLLED_BACK:
-        text, reason = f"every object is in {journal.old} as it was", "OfflineUpgradeRolledBack"
+        text = journal.lost or f"every object is in {journal.old} as it was"
+        reason = "OfflineUpgradeRolledBack"
     name = f"{journal.crd}.{mark}"
     tree = {
         "apiVersion": EVENTS.api_version,

@@ -165,6 +165,7 @@ class _Walk(Struct):
 
     def _over(self, saved: Tree, live: Tree, noted: Restored | None, version: str) -> Fate:
         """The object is there: it is written where it differs."""
+        saved = object_parts.with_held_finalizers(saved, live)
         name, uid, world = _name(self.path), live["metadata"]["uid"], self.seen.world
         former = tuple(dict.fromkeys((saved["metadata"]["uid"], *(noted.former if noted else ()))))
         if uid == saved["metadata"]["uid"]:

@@ -72,6 +72,7 @@ def _restored(scene: Scene, item: Tree) -> str:
             raise Unfit(text or kind)
         case Good(body):
             live: Tree = msgspec.json.decode(body)
+    wanted = object_parts.with_held_finalizers(wanted, live)
     if not parts.same_main(wanted, live):
         _write(scene, object_parts.over(wanted, live), live, "")
         return "again"

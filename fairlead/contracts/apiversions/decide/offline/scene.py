@@ -49,6 +49,10 @@ class ObjectPage(Struct, frozen=True):
     token: str
 
 
+class DefinitionLost(Unfit):
+    """The definition that the upgrade began with is gone, and all objects with it."""
+
+
 class Scene(Struct):
     seen: Snapshot
     now: datetime
@@ -81,11 +85,16 @@ class Scene(Struct):
         return self.good(Ask(swap, effect=True)).version
 
     def definition(self, after: str = "") -> Tree:
-        """The live one; raises Unfit where it is not the one that the upgrade began with."""
-        body = self.good(Ask(Read(Ref(DEFINITIONS, "", self.journal.crd), after=after))).value
-        tree: Tree = msgspec.json.decode(body)
+        """The live one; raises DefinitionLost where it is not the one that the upgrade began with."""
+        match self.told(Ask(Read(Ref(DEFINITIONS, "", self.journal.crd), after=after))):
+            case Bad("absent"):
+                raise DefinitionLost("it was deleted meanwhile")
+            case Bad(kind, text):
+                raise Unfit(text or kind)
+            case Good(body):
+                tree: Tree = msgspec.json.decode(body)
         if tree["metadata"]["uid"] != self.journal.uid:
-            raise Unfit(f"{self.journal.crd} was deleted and made again: restore the backup into it instead")
+            raise DefinitionLost("it was deleted and made again meanwhile")
         return tree
 
     def define(self, wanted: Callable[[Tree], Tree], says: str) -> Tree:

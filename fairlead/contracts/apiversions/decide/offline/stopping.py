@@ -13,7 +13,13 @@ import msgspec
 from msgspec import structs
 
 from fairlead.contracts.apiversions.decide.offline.scene import Scene
-from fairlead.contracts.apiversions.decide.offline.upgrade_journal import Outcome, StoppedWorkload, UpgradePhase, noted
+from fairlead.contracts.apiversions.decide.offline.upgrade_journal import (
+    Outcome,
+    StoppedWorkload,
+    UpgradePhase,
+    moving,
+    noted,
+)
 from fairlead.contracts.apiversions.decide.offline.walks import Unfit
 from fairlead.contracts.apiversions.decide.trees import Tree
 from fairlead.core.act import Create, Delete, Does, Patch, PatchKind
@@ -36,11 +42,35 @@ OPERATOR_LEASE = "fairlead-operator"
 
 def stop(scene: Scene) -> Outcome:
     """The operator has no pods and no Lease, and nobody else may write."""
+    if (waiting := _stopped(scene)) is not None:
+        return waiting
+    seen = structs.replace(scene.journal, stopped_in=scene.journal.run)
+    return Scene(scene.seen, scene.now, seen).enter(UpgradePhase.INTRODUCED)
+
+
+def kept_stopped(scene: Scene) -> Outcome | None:
+    """None as long as it is so. Between two runs people may have started the operator again, because they had to, or
+    have lifted the freeze; so every run sees to it anew. Who starts the operator under the eyes of a run is fought by
+    nobody: the run ends and names it."""
+    operator, journal = scene.journal.operator, scene.journal
+    if operator is None and not journal.freeze:
+        return None
+    if journal.stopped_in != journal.run:
+        if (waiting := _stopped(scene)) is not None:
+            return waiting
+        return moving(structs.replace(journal, stopped_in=journal.run), "stay_stopped", scene.now)
+    if operator is not None and (live := _workload(scene, operator)) is not None and _replicas(live) != 0:
+        raise Unfit(
+            f"somebody has scaled {operator.ref.resource.kind} {operator.ref.name} up meanwhile: keep whoever does that"
+            " (a tool that applies manifests, an autoscaler) away from it"
+        )
+    return None
+
+
+def _stopped(scene: Scene) -> Outcome | None:
     if (waiting := _halted(scene)) is not None:
         return waiting
-    if scene.journal.freeze and (waiting := _frozen(scene)) is not None:
-        return waiting
-    return scene.enter(UpgradePhase.INTRODUCED)
+    return _frozen(scene) if scene.journal.freeze else None
 
 
 def start(scene: Scene, then: UpgradePhase) -> Outcome:
@@ -64,13 +94,31 @@ def _halted(scene: Scene) -> Outcome | None:
     operator = scene.journal.operator
     if operator is None:
         return None
-    live: Tree = msgspec.json.decode(scene.good(Ask(Read(operator.ref))).value)
-    if (live["spec"].get("replicas", 1)) != 0:
+    live = _workload(scene, operator)
+    if live is None:
+        return _released(scene, operator)
+    if _replicas(live) != 0:
         scene.good(_scaled(operator.ref, 0))
     pods = scene.good(Ask(Listing(PODS, operator.ref.namespace, selector_of(live), metadata_only=True)))
     if msgspec.json.decode(pods.value)["items"]:
         return scene.wait("await_pods")
     return _released(scene, operator)
+
+
+def _workload(scene: Scene, operator: StoppedWorkload) -> Tree | None:
+    """None where somebody has deleted it."""
+    match scene.told(Ask(Read(operator.ref))):
+        case Bad("absent"):
+            return None
+        case Bad(kind, text):
+            raise Unfit(f"the operator cannot be read: {text or kind}")
+        case Good(body):
+            live: Tree = msgspec.json.decode(body)
+    return live
+
+
+def _replicas(workload: Tree) -> int:
+    return int(workload["spec"].get("replicas", 1))
 
 
 def _released(scene: Scene, operator: StoppedWorkload) -> Outcome | None:
@@ -149,8 +197,12 @@ def _removed(scene: Scene, ref: Ref) -> None:
 
 def _is_denied(scene: Scene) -> bool:
     """Whether the one write is denied that the policy denies to everybody; it is only tried."""
-    resource = scene.world.old.resource
-    listed = scene.good(Ask(Listing(resource, "", limit=1, metadata_only=True)))
+    for resource in (scene.world.new.resource, scene.world.old.resource):  # one of them may not be served
+        listed = scene.told(Ask(Listing(resource, "", limit=1, metadata_only=True)))
+        if isinstance(listed, Good):
+            break
+    else:
+        return False
     items = msgspec.json.decode(listed.value)["items"]
     if not items:
         return False

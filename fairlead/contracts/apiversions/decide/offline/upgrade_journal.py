@@ -54,6 +54,10 @@ class UpgradePhase(Enum):
     ROLLED_BACK = "RolledBack"
 
 
+def goes_back(phase: UpgradePhase) -> bool:
+    return [*UpgradePhase].index(phase) >= [*UpgradePhase].index(UpgradePhase.REVERTING)
+
+
 FINAL = frozenset({UpgradePhase.DONE, UpgradePhase.ROLLED_BACK})
 
 
@@ -115,6 +119,8 @@ class UpgradeJournal(Struct, frozen=True, kw_only=True):
     """Objects in the backup."""
     introduced_at: datetime | None = None
     frozen_at: datetime | None = None
+    stopped_in: str = ""
+    """The run that has seen that nobody else works with the objects; another one sees to it again."""
     leases: dict[str, tuple[str, datetime]] = {}
     """Leases of the operator: their versions, and since when each is seen so."""
     migration: StorageJournal | None = None
@@ -123,12 +129,14 @@ class UpgradeJournal(Struct, frozen=True, kw_only=True):
     notes: tuple[str, ...] = ()
     """What people should know at the end."""
     problem: str = ""
+    lost: str = ""
+    """Why nothing is left that could be undone; empty where something is."""
     end: UpgradeEnd | None = None
     completed_at: datetime | None = None
 
     @property
     def goes_back(self) -> bool:
-        return [*UpgradePhase].index(self.phase) >= [*UpgradePhase].index(UpgradePhase.REVERTING)
+        return goes_back(self.phase)
 
 
 class UpgradeWorld(Struct, frozen=True, kw_only=True):

@@ -16,8 +16,8 @@ from fairlead.contracts.apiversions.decide.offline.converting import comparing, 
 from fairlead.contracts.apiversions.decide.offline.outcome_event import event_of
 from fairlead.contracts.apiversions.decide.offline.pointing import own, point
 from fairlead.contracts.apiversions.decide.offline.reverting import restoring, revert, take_back
-from fairlead.contracts.apiversions.decide.offline.scene import Scene
-from fairlead.contracts.apiversions.decide.offline.stopping import start, stop
+from fairlead.contracts.apiversions.decide.offline.scene import DefinitionLost, Scene
+from fairlead.contracts.apiversions.decide.offline.stopping import kept_stopped, start, stop
 from fairlead.contracts.apiversions.decide.offline.upgrade_journal import (
     FINAL,
     Outcome,
@@ -52,11 +52,16 @@ def step(seen: Snapshot, now: datetime) -> Outcome:
     if journal.phase in FINAL or journal.end is not None:
         return StepResult(journal, Decision("rest", Hold(Reason.COMPLETE)))
     try:
-        return PHASES[journal.phase](Scene(seen, now, journal))
+        scene = Scene(seen, now, journal)
+        return (_guarded(scene) if journal.phase in GUARDED else None) or PHASES[journal.phase](scene)
     except Unanswered as lacking:
         return Need(((lacking.question,),))
     except Interrupted as error:
         return stopped(journal, str(error), UpgradeEnd.LOST)
+    except DefinitionLost as error:
+        if journal.goes_back:  # the operator and the freeze are all that is left to be undone
+            return entering(structs.replace(journal, lost=str(error)), UpgradePhase.RESTARTED, now)
+        return stopped(journal, f"{error}, so there is nothing left to convert", UpgradeEnd.STUCK)
     except Unfit as error:
         return stopped(journal, str(error), UpgradeEnd.STUCK)
 
@@ -64,12 +69,26 @@ def step(seen: Snapshot, now: datetime) -> Outcome:
 def _entered(journal: UpgradeJournal, seen: Snapshot, now: datetime) -> Outcome:
     """A run begins, or goes on where another was, or turns round."""
     again = structs.replace(
-        journal, run=seen.world.run, problem="", end=None, cursor="", passes=0, failures=(), leases={}
+        journal,
+        run=seen.world.run,
+        problem="",
+        end=None,
+        cursor="",
+        passes=0,
+        failures=(),
+        leases={},
+        frozen_at=None,
     )
     if not seen.world.back or journal.goes_back or journal.phase in FINAL:
         return moving(again, "go_on", now)
     forth = structs.replace(again, migration=None)
     return entering(forth, UpgradePhase.RESTARTED if journal.phase in UNDOES else UpgradePhase.REVERTING, now)
+
+
+def _guarded(scene: Scene) -> Outcome | None:
+    """None while it is the definition of the beginning, and nobody else works with its objects."""
+    scene.definition()
+    return kept_stopped(scene)
 
 
 def _introduce(scene: Scene) -> Outcome:
@@ -151,5 +170,10 @@ PHASES: dict[UpgradePhase, Callable[[Scene], Outcome]] = {
     UpgradePhase.REVERTED: take_back,
     UpgradePhase.RESTARTED: lambda scene: _started(scene, UpgradePhase.ROLLED_BACK),
 }
+
+GUARDED = frozenset(
+    [*UpgradePhase][[*UpgradePhase].index(UpgradePhase.INTRODUCED) : [*UpgradePhase].index(UpgradePhase.RESTARTED)]
+) - {UpgradePhase.STARTED, UpgradePhase.DONE}
+"""Phases in which objects may be in two versions, which whoever works with them would take for one."""
 
 decide = journaled(step, UpgradeJournal)
