@@ -29,7 +29,7 @@ from fairlead.contracts.plans.kinds import (
     RolloutStatus,
     WorkloadReference,
 )
-from fairlead.core.ask import Answer, Answers, Ask, Bad, Discover, Good, Listing, Need, Read
+from fairlead.core.ask import Answer, Answers, Ask, Bad, Discover, Good, Listing, Need, Read, To
 from fairlead.core.decision import Decision, Hold
 from fairlead.core.reason import Reason
 from kubeloop.objects.apps import DEPLOYMENTS, STATEFULSETS
@@ -236,8 +236,19 @@ def _unread(seen: TraitSeen, asked: Iterable[Ask]) -> Iterator[Decision]:
     for each in asked:
         answer = seen.answers[each]
         if isinstance(answer, Bad) and answer.kind != "absent":
-XX
-            kind = each.to.kind if isinstance(each.to, Discover) else getattr(named, "resource", named).kind
+            kind, named = _asked_of(each.to)
             text = answer.text or answer.kind
             told = event(failed_to_get(kind, text), seen.rollout, seen.rollout.read_status)
-            yield Decision("ask_facts", Hold(Reason.READ_FAILED, details=((str(named or kind), text),)), tell=(told,))
+            yield Decision("ask_facts", Hold(Reason.READ_FAILED, details=((named, text),)), tell=(told,))
+
+
+def _asked_of(to: To) -> tuple[str, str]:
+    """The kind that was asked for, and its name for people."""
+    match to:
+        case Read(ref):
+            return ref.resource.kind, str(ref)
+        case Listing(resource):
+            return resource.kind, str(resource)
+        case Discover(_, kind):
+            return kind, kind
+    raise AssertionError(f"nothing here asks {to}")
