@@ -29,7 +29,7 @@ async def test_scenario_24_restart(site: Site) -> None:
     assert play.owners("d1") == play.owners("d2") == []
 
 
-@with_traits(on=("sim",))
+@with_traits(long=True)
 async def test_scenario_30_soak(site: Site) -> None:
     """A pod that flaps while its batch soaks makes the soak begin anew."""
     play = await begin(site)
