@@ -5,15 +5,50 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 import msgspec
+from msgspec import Struct
 
 from fairlead.contracts.leaderworker.decide.made_parts import owned_by_set
 from fairlead.contracts.leaderworker.decide.notes import creating_revision, revision_ref
 from fairlead.contracts.leaderworker.decide.revisions import Drafted, Kept, Reused
+from fairlead.contracts.leaderworker.decide.seen import SetSeen
 from fairlead.contracts.leaderworker.kinds import NAME, REVISION_KEY, LeaderWorkerSet, Revision
 from fairlead.core.act import AnyWrite, Create, Delete, Does, Patch, PatchKind
+from fairlead.core.ask import Ask, Good, Need, Read
 from kubeloop.objects.apps import CONTROLLER_REVISIONS
+from kubeloop.objects.meta import Ref
 
 CHANGE_CAUSE = "kubernetes.io/change-cause"
+
+
+class _Labelled(Struct, frozen=True):
+    labels: dict[str, str] = {}
+
+
+class _Found(Struct, frozen=True):
+    metadata: _Labelled
+
+
+def freely_named(seen: SetSeen, drafted: Drafted) -> Drafted | Need:
+    """Under a name that nobody has, for which the API server is asked.
+
+    A revision from which somebody took the label of the set is not in the cache: its name would be refused for ever.
+    One that carries the label may be on its way into the cache, and is waited for.
+    """
+    given, in_cache = seen.set.metadata, {each.metadata.name for each in seen.revisions}
+    while True:
+        question = Ask(Read(Ref(CONTROLLER_REVISIONS, given.namespace, drafted.name)), is_expected_to_fail=True)
+        if stages := seen.answers.lacking((question,)):
+            return Need(stages)
+        answer = seen.answers[question]
+        if not isinstance(answer, Good) or _carries_name(answer, given.name):
+            return drafted
+        drafted = drafted.renumbered
+        while drafted.name in in_cache:
+            drafted = drafted.renumbered
+
+
+def _carries_name(answer: Good, name: str) -> bool:
+    return msgspec.json.decode(answer.value, type=_Found).metadata.labels.get(NAME) == name
 
 
 def recorded(seen: LeaderWorkerSet, chosen: Kept | Reused | Drafted) -> tuple[AnyWrite, ...]:

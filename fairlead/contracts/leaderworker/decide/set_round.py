@@ -37,7 +37,7 @@ from fairlead.contracts.leaderworker.decide.normal_form import UnreadableData
 from fairlead.contracts.leaderworker.decide.opt_ins import problems_of
 from fairlead.contracts.leaderworker.decide.planner import Plan, Row, Stage, plan
 from fairlead.contracts.leaderworker.decide.pod_budgets import kept_budget
-from fairlead.contracts.leaderworker.decide.revision_writes import recorded
+from fairlead.contracts.leaderworker.decide.revision_writes import freely_named, recorded
 from fairlead.contracts.leaderworker.decide.revisions import (
     Drafted,
     Kept,
@@ -116,6 +116,10 @@ def _selected(seen: SetSeen, now: datetime) -> Outcome:
     if isinstance(chosen, Unusable):
         details = ((named(seen), chosen.problem),)
         return Decision("read_revision", Hold(Reason.REVISION_UNREADABLE, details=details))
+    if isinstance(chosen, Drafted):
+        chosen = freely_named(seen, chosen)
+        if isinstance(chosen, Need):
+            return chosen
     found = rolled(seen, chosen)
     if found.is_first_step:
         match live_pods(seen):

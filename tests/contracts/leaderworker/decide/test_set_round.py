@@ -66,7 +66,7 @@ def test_a_new_set_is_recorded_before_anything_carries_its_key() -> None:
     assert settled.does == [RECORD, APPLY, SERVICE]
     assert settled.reason is Reason.SCALING
     assert numbers(settled) == (0, 2)
-    assert [each.name for each in settled.asked] == ["a", "a"]
+    assert [each.name for each in settled.asked] == ["a", settled.body(RECORD)["metadata"]["name"], "a"]
     apply = settled.writes[1]
     assert isinstance(apply, Apply)
     assert (apply.manager, apply.force, apply.resource_version, apply.contested) == ("lws", True, "", True)
@@ -76,6 +76,23 @@ def test_a_new_set_is_recorded_before_anything_carries_its_key() -> None:
         f"Creating revision with key {key} for a newly created LeaderWorkerSet",
         "Created leader statefulset a",
     ]
+
+
+def test_a_revision_gets_another_name_than_one_that_lost_the_label_of_the_set() -> None:
+    """Section 3.12 point 8: it is in no cache, so that its name would be refused for ever."""
+    key = key_of(a_revision(a_set()))
+    live = {f"controllerrevision_a_{key}_1": Good(b'{"metadata":{"name":"it","labels":{}}}')}
+    settled = set_settled(a_set_seen(revisions=()), **live)
+    assert settled.body(RECORD)["metadata"]["name"] == f"a-{key}-2"
+    assert settled.body(RECORD)["revision"] == 2
+
+
+def test_a_revision_that_carries_the_label_of_the_set_is_waited_for_under_its_name() -> None:
+    """Section 5.4: it is on its way into the cache."""
+    key = key_of(a_revision(a_set()))
+    found = msgspec.json.encode({"metadata": {"name": "it", "labels": {NAME: "a"}}})
+    settled = set_settled(a_set_seen(revisions=()), **{f"controllerrevision_a_{key}_1": Good(found)})
+    assert settled.body(RECORD)["metadata"]["name"] == f"a-{key}-1"
 
 
 @pytest.mark.parametrize(("owner", "key", "partition"), [("gone", "old", 2), ("", "old", 2), ("", "", 0)])
