@@ -15,6 +15,7 @@ from fairlead.contracts.leaderworker.kinds import (
     GROUP_INDEX,
     GROUP_KEY,
     GROUP_RECREATIONS,
+    NAME,
     PAUSED,
     REVISION_KEY,
     WORKER_INDEX,
@@ -429,3 +430,35 @@ def test_workers_whose_template_somebody_changed_are_told_with_what_puts_them_ri
     assert block.object == "statefulset/a-1"
     assert block.text == "StatefulSet a-1 has another template than its pods: somebody has changed it"
     assert block.advice == ("have it made again: kubectl -n default delete statefulset a-1",)
+
+
+@pytest.mark.parametrize("is_seen", [True, False])
+def test_workers_whose_label_somebody_changed_are_told_with_what_puts_it_back(is_seen: bool) -> None:
+    """One without the name of the set is in no cache; nothing else is waited for, not even the group itself."""
+    groups = [a_group(index, NEW_KEY) for index in range(3)]
+    leader, workers, worker = groups[1]
+    edited = replace(workers.metadata, labels={**workers.metadata.labels, REVISION_KEY: "other"})
+    template = {"template": {"metadata": {"labels": {REVISION_KEY: NEW_KEY}}}}
+    groups[1] = (
+        leader,
+        replace(workers, metadata=edited, spec={**workers.spec, **template}) if is_seen else None,
+        worker,
+    )
+    told = Decision("await_workers", Hold(Reason.LABEL_CHANGED, details=(("statefulset/a-1", "it was changed"),)))
+    shown = explain(a_look(groups, Hold(Reason.GROUPS_NOT_READY), rounds={"a-1": told}))
+
+    (block,) = shown.blocked_by
+    assert (shown.outcome, lane(shown, 1).phase) == ("blocked", "Blocked")
+    labels = f"{NAME}=a {REVISION_KEY}={NEW_KEY}" if is_seen else f"{NAME}=a"
+    assert block.advice == (f"put it back: kubectl -n default label --overwrite statefulset a-1 {labels}",)
+    assert [each.reason for each in lane(shown, 1).waits] == [Reason.LABEL_CHANGED.word]
+
+
+def test_a_group_that_is_left_as_it_is_is_offered_no_way_back_where_there_is_none() -> None:
+    held = Decision("recreate", Hold(Reason.RESTARTS_EXCEEDED, details=(("pod/a-2", "pod a-2-1 failed"),)))
+    look = a_look([a_group(index, NEW_KEY) for index in range(3)], rounds={"a-2": held})
+    assert len(wait(explain(look), 2, Reason.RESTARTS_EXCEEDED).advice) == 2
+
+    alone = replace(look, seen=replace(look.seen, revisions=look.seen.revisions[1:]))
+    advice = wait(explain(alone), 2, Reason.RESTARTS_EXCEEDED).advice
+    assert advice == ("start it anew: kubectl -n default delete pod a-2",)
