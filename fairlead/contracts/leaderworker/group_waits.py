@@ -215,10 +215,10 @@ def _pod(shown: Shown, index: int, pod: Pod) -> Block:
     if trouble is None:
         return block_of(shown, "groups", Reason.PODS_NOT_READY, about, "its condition Ready is not True")
     where = f" on node {node}" if node and trouble.reason == TERMINATING else ""
-    others = len(shown.members.get(shown.leader_name(index), ())) - 1
+    going = sum(map(is_terminating, shown.members.get(shown.leader_name(index), ())))
     detail = f"{trouble.text}{where}{needs_of(pod, trouble)}"
     room = room_for(shown, index, pod, trouble)
-    if keeps_group(pod, trouble, is_leaving=_is_going(shown, index), others=others):
+    if keeps_group(pod, trouble, is_leaving=_is_going(shown, index), going=going):
         advice = (*room, *_pod_advice(shown, index, trouble))
         return block_of(shown, "groups", Reason.POD_STUCK, about, detail, since=trouble.since, advice=advice)
     if is_terminating(pod):

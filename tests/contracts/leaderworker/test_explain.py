@@ -121,6 +121,17 @@ def test_a_pod_that_does_not_go_from_a_lost_node_is_named_with_its_node() -> Non
     assert (lane(shown, 2).phase, shown.outcome) == ("Updating", "blocked")
 
 
+def test_a_leader_that_does_not_go_from_a_lost_node_is_stuck_though_its_workers_stay() -> None:
+    leader, workers, worker = a_group(2, OLD_KEY)
+    long_ago = NOW - timedelta(hours=1)
+    gone = replace(leader, metadata=replace(leader.metadata, deletion_timestamp=long_ago))
+    shown = explain(a_look([*OLD, (gone, workers, worker)], partition=2))
+
+    (found,) = (each for each in lane(shown, 2).waits if each.object == "pod/a-2")
+    assert (found.reason, found.since, found.kind) == (Reason.POD_STUCK.word, long_ago, "blocked")
+    assert shown.outcome == "blocked"
+
+
 def test_an_old_group_that_is_not_ready_blocks_and_is_named() -> None:
     shown = explain(
         a_look(
