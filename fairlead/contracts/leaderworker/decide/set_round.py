@@ -20,6 +20,7 @@ from fairlead.contracts.leaderworker.decide.groups import (
     groups_of,
     leaders_key,
     numbers_of,
+    orphans_end,
     partition_of,
     replicas_of,
     rolling_update,
@@ -152,8 +153,17 @@ def rolled(seen: SetSeen, chosen: Kept | Reused | Drafted) -> Rolled:
 
     groups = groups_of(leaders, seen.pods, seen.workers, seen.members, seen.revisions, key, size_of)
     allowed = budget(rolling_update(seen.set), seen.set.spec.replicas)
-    is_new, has_orphans = _is_new(leaders, groups, key), leaders is None and not are_all_of(seen.pods, key)
-    drawn = plan(numbers_of(seen.set, allowed, leaders, groups, is_new, has_outdated_orphans=has_orphans))
+    drawn = plan(
+        numbers_of(
+            seen.set,
+            allowed,
+            leaders,
+            groups,
+            _is_new(leaders, groups, key),
+            has_outdated_orphans=leaders is None and not are_all_of(seen.pods, key),
+            orphans_end=orphans_end(seen.pods, seen.set.metadata.name) if leaders is None else 0,
+        )
+    )
     body = leader_set(seen.set, view, key, drawn, allowed, leaders)
     apply = None
     if leaders is None or not is_unchanged(body, leaders):

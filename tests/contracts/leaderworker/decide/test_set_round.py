@@ -106,6 +106,19 @@ def test_leaders_that_are_made_for_groups_of_another_key_move_none_of_them(
     assert numbers(settled) == (partition, 2)
 
 
+@pytest.mark.parametrize(("owner", "surge", "expected"), [("", 2, (4, 4)), ("", 1, (3, 3)), ("gone", 2, (2, 2))])
+def test_leaders_that_are_made_keep_groups_of_a_surge_that_nobody_controls(
+    owner: str, surge: int, expected: tuple[int, int]
+) -> None:
+    """Section 3.14 point 4: they may be the only ready ones; no more than a surge may have, and none that goes."""
+    strategy = RolloutStrategy(rolling_update_configuration=RollingUpdate(max_surge=surge))
+    given = a_set("nginx:2", observed=2, rollout_strategy=strategy)
+    old, new = a_revision(a_set("nginx:1")), a_revision(given, 2)
+    pods = tuple(a_leader(index, key_of(new if index > 1 else old), owner=owner) for index in range(4))
+    settled = set_settled(a_set_seen(given, leaders=None, pods=pods, revisions=(old, new)))
+    assert numbers(settled) == expected
+
+
 def test_leaders_that_nobody_controls_count_before_they_are_adopted() -> None:
     """Section 3.11 point 1: else their groups would seem to be away, with nothing to lose."""
     given, old = a_set("nginx:2", observed=2), a_revision(a_set("nginx:1"))
