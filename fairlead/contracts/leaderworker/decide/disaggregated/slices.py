@@ -85,8 +85,11 @@ def _in_the_way(seen: DisaggregatedSeen, state: SliceState) -> list[tuple[str, s
     given = seen.set
     foreign = {each.metadata.name for each in seen.children if each.metadata.controller_uid != given.metadata.uid}
     names = [child_name(given, state.index, state.revision, each.name) for each in _missing(given, state)]
-    problem = "a LeaderWorkerSet of this name exists that this DisaggregatedSet does not control"
-    return [(name, problem) for name in names if name in foreign]
+    return [
+        (name, f"a LeaderWorkerSet {name} exists that this DisaggregatedSet does not control")
+        for name in names
+        if name in foreign
+    ]
 
 
 def _unplaced(seen: DisaggregatedSeen, state: SliceState) -> list[tuple[LeaderWorkerSet, dict[str, str]]]:

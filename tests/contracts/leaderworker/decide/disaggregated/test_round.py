@@ -200,7 +200,7 @@ def test_a_name_that_is_taken_stops_its_slice_alone() -> None:
     assert world.children[taken] is foreign
     reason, details = held(decision)
     assert reason is Reason.NAME_TAKEN
-    assert details == ["a LeaderWorkerSet of this name exists that this DisaggregatedSet does not control"]
+    assert details == [f"a LeaderWorkerSet {taken} exists that this DisaggregatedSet does not control"]
     assert decision.verdict.again is not None
     assert any(taken in text for text in world.told)
 
