@@ -194,14 +194,14 @@ def _missing(shown: Shown, index: int, name: str) -> Block:
 
 
 def missing_names(shown: Shown, index: int) -> Iterator[str]:
-    """Pods that the group should have and has not; workers only once their StatefulSet is there."""
+    """Pods that the group should have and has not; workers once their StatefulSet is there, and not of one that goes."""
     name, group = shown.leader_name(index), shown.groups.get(index)
     there = {pod.metadata.name for pod in shown.members.get(name, ())}
     if group is None:
         if index < shown.replicas and leader_of(shown, index) is None:
             yield name
         return
-    if group.workers is not None:
+    if group.workers is not None and not group.is_leaving:
         yield from (each for each in worker_names(name, group.size) if each not in there)
 
 

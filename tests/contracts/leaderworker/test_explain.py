@@ -121,6 +121,18 @@ def test_a_pod_that_does_not_go_from_a_lost_node_is_named_with_its_node() -> Non
     assert (lane(shown, 2).phase, shown.outcome) == ("Updating", "blocked")
 
 
+@pytest.mark.parametrize("is_leaving", [True, False])
+def test_workers_that_are_gone_are_not_waited_for_where_their_group_goes(is_leaving: bool) -> None:
+    """Nothing makes them again before the group is gone."""
+    leader, workers, _ = a_group(2, NEW_KEY, ready=False)
+    if is_leaving:
+        leader = replace(leader, metadata=replace(leader.metadata, deletion_timestamp=NOW))
+    shown = explain(a_look([*OLD, (leader, workers, None)], partition=2))
+
+    missing = [each.object for each in lane(shown, 2).waits if each.reason == Reason.POD_MISSING.word]
+    assert missing == ([] if is_leaving else ["pod/a-2-1"])
+
+
 def test_a_leader_that_does_not_go_from_a_lost_node_is_stuck_though_its_workers_stay() -> None:
     leader, workers, worker = a_group(2, OLD_KEY)
     long_ago = NOW - timedelta(hours=1)
