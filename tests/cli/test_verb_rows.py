@@ -16,8 +16,7 @@ from fairlead.core.verb import VERBS, Instead, Nothing, Verb, VerbAnswer, VerbRe
 from fairlead.engine.contract import Root
 from kubeloop.client import Client
 from kubeloop.errors import Forbidden, NotFound, TransportError
-from kubeloop.objects.apps import STATEFULSETS, StatefulSet
-from kubeloop.objects.meta import Meta
+from kubeloop.objects.apps import STATEFULSETS, StatefulSet, StatefulSetMeta
 from tests.cli.worlds import World
 
 
@@ -57,7 +56,7 @@ def asked(monkeypatch: pytest.MonkeyPatch, known: Sequence[Some], name: str, par
     monkeypatch.setattr(verb_rows, "contracts", lambda: known)
 
     async def work() -> str:
-        there = StatefulSet(Meta(name="a", uid="uid", resource_version="1", namespace="test"))
+        there = StatefulSet(StatefulSetMeta(name="a", uid="uid", resource_version="1", namespace="test"))
         found, _ = await chosen(Cluster(Client(World(there)), ("test",)), "pause", VerbRequest("test", name), part)
         return found
 

@@ -194,7 +194,7 @@ def _missing(shown: Shown, index: int, name: str) -> Block:
 
 
 def missing_names(shown: Shown, index: int) -> Iterator[str]:
-    """Pods that the group should have and has not; workers once their StatefulSet is there, and not of one that goes."""
+    """Pods that the group should have and has not; workers once their StatefulSet is there, unless the group goes."""
     name, group = shown.leader_name(index), shown.groups.get(index)
     there = {pod.metadata.name for pod in shown.members.get(name, ())}
     if group is None:

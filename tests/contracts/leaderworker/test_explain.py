@@ -458,15 +458,11 @@ def test_workers_whose_template_somebody_changed_are_told_with_what_puts_them_ri
 @pytest.mark.parametrize("is_seen", [True, False])
 def test_workers_whose_label_somebody_changed_are_told_with_what_puts_it_back(is_seen: bool) -> None:
     """One without the name of the set is in no cache; nothing else is waited for, not even the group itself."""
-    groups = [a_group(index, NEW_KEY) for index in range(3)]
-    leader, workers, worker = groups[1]
+    before, (leader, workers, worker), after = (a_group(index, NEW_KEY) for index in range(3))
     edited = replace(workers.metadata, labels={**workers.metadata.labels, REVISION_KEY: "other"})
     template = {"template": {"metadata": {"labels": {REVISION_KEY: NEW_KEY}}}}
-    groups[1] = (
-        leader,
-        replace(workers, metadata=edited, spec={**workers.spec, **template}) if is_seen else None,
-        worker,
-    )
+    changed = replace(workers, metadata=edited, spec={**workers.spec, **template})
+    groups = [before, (leader, changed if is_seen else None, worker), after]
     told = Decision("await_workers", Hold(Reason.LABEL_CHANGED, details=(("statefulset/a-1", "it was changed"),)))
     shown = explain(a_look(groups, Hold(Reason.GROUPS_NOT_READY), rounds={"a-1": told}))
 

@@ -118,9 +118,11 @@ def _selected(seen: SetSeen, now: datetime) -> Outcome:
         details = ((named(seen), chosen.problem),)
         return Decision("read_revision", Hold(Reason.REVISION_UNREADABLE, details=details))
     if isinstance(chosen, Drafted):
-        chosen = freely_named(seen, chosen)
-        if isinstance(chosen, Need):
-            return chosen
+        match freely_named(seen, chosen):
+            case Need() as need:
+                return need
+            case Drafted() as chosen:
+                pass
     found = rolled(seen, chosen)
     if found.is_first_step:
         match live_pods(seen):

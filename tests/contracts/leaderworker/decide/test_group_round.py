@@ -203,7 +203,7 @@ def test_workers_whose_label_somebody_edited_are_told_and_left_alone(where: str,
     workers = some_workers(0, KEY, template={"metadata": {"labels": {REVISION_KEY: KEY}}})
     labels = {**workers.metadata.labels, label: "other"}
     workers = replace(workers, metadata=replace(workers.metadata, labels=labels))
-    found = {"statefulset_a_0": live(workers)} if where == "live" else {}
+    found: Tree = {"statefulset_a_0": live(workers)} if where == "live" else {}
     settled = group_settled(a_group_seen(workers=None if found else workers), **found)
     assert (settled.reason, settled.writes, settled.held.again) == (Reason.LABEL_CHANGED, (), None)
     should = "a" if label == NAME else KEY

@@ -81,7 +81,7 @@ def test_a_new_set_is_recorded_before_anything_carries_its_key() -> None:
 def test_a_revision_gets_another_name_than_one_that_lost_the_label_of_the_set() -> None:
     """Section 3.12 point 8: it is in no cache, so that its name would be refused for ever."""
     key = key_of(a_revision(a_set()))
-    live = {f"controllerrevision_a_{key}_1": Good(b'{"metadata":{"name":"it","labels":{}}}')}
+    live: dict[str, Any] = {f"controllerrevision_a_{key}_1": Good(b'{"metadata":{"name":"it","labels":{}}}')}
     settled = set_settled(a_set_seen(revisions=()), **live)
     assert settled.body(RECORD)["metadata"]["name"] == f"a-{key}-2"
     assert settled.body(RECORD)["revision"] == 2
@@ -91,7 +91,8 @@ def test_a_revision_that_carries_the_label_of_the_set_is_waited_for_under_its_na
     """Section 5.4: it is on its way into the cache."""
     key = key_of(a_revision(a_set()))
     found = msgspec.json.encode({"metadata": {"name": "it", "labels": {NAME: "a"}}})
-    settled = set_settled(a_set_seen(revisions=()), **{f"controllerrevision_a_{key}_1": Good(found)})
+    live: dict[str, Any] = {f"controllerrevision_a_{key}_1": Good(found)}
+    settled = set_settled(a_set_seen(revisions=()), **live)
     assert settled.body(RECORD)["metadata"]["name"] == f"a-{key}-1"
 
 
