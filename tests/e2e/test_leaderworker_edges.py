@@ -84,6 +84,7 @@ async def test_a_template_that_is_refused_leaves_the_groups_alone(site: Site) ->
     await play.until(lambda: play.keys() == old)
     assert play.uids(0, 1) == before
     assert play.numbers_so_far() == ["0/2"]
+    assert [each["revision"] for each in play.revisions()] == [3], "2 was the one that was refused"
 
 
 @with_sets(long=True)

@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 
 import msgspec
 from msgspec import Struct
 
 from fairlead.contracts.leaderworker.decide.made_parts import owned_by_set
 from fairlead.contracts.leaderworker.decide.notes import creating_revision, revision_ref
-from fairlead.contracts.leaderworker.decide.revisions import Drafted, Kept, Reused
+from fairlead.contracts.leaderworker.decide.revisions import Drafted, Kept, Reused, is_owned, readable, with_key
 from fairlead.contracts.leaderworker.decide.seen import SetSeen
 from fairlead.contracts.leaderworker.kinds import NAME, REVISION_KEY, LeaderWorkerSet, Revision
 from fairlead.core.act import AnyWrite, Create, Delete, Does, Patch, PatchKind
@@ -105,8 +105,23 @@ def _renewed(seen: LeaderWorkerSet, revision: Revision, number: int) -> Patch:
     )
 
 
-def forgotten(seen: LeaderWorkerSet, revisions: Iterable[Revision]) -> list[AnyWrite]:
-    """Bound to what was seen of each: one that somebody labels otherwise in this moment, to keep it, stays."""
+def forgotten(
+    seen: LeaderWorkerSet, revisions: Sequence[Revision], known: Iterable[Revision], current_key: str
+) -> list[AnyWrite]:
+    """Bound to what was seen of each: one that somebody labels otherwise in this moment, to keep it, stays.
+
+    When the newest goes, such as one that was refused and taken back, the current one becomes the newest before: its
+    number would be given again.
+    """
+    owned = [each for each in readable(seen, known) if is_owned(each, seen)]
+    current, gone = with_key(owned, current_key), {each.metadata.uid for each in revisions}
+    highest = max((each.revision for each in owned), default=0)
+    stays = any(each.revision == highest for each in owned if each.metadata.uid not in gone)
+    kept = () if current is None or stays else (_renewed(seen, current, highest + 1),)
+    return [*kept, *_deleted(seen, revisions)]
+
+
+def _deleted(seen: LeaderWorkerSet, revisions: Iterable[Revision]) -> list[AnyWrite]:
     return [
         Delete(
             ref=revision_ref(seen, each.metadata.name, each.metadata.uid),

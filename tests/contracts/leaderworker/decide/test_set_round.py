@@ -87,6 +87,17 @@ def test_a_revision_gets_another_name_than_one_that_lost_the_label_of_the_set() 
     assert settled.body(RECORD)["revision"] == 2
 
 
+@pytest.mark.parametrize(("limit", "does"), [("0", [Does.RENEW_REVISION, Does.FORGET_REVISION]), ("1", [])])
+def test_the_current_revision_becomes_the_newest_before_a_newer_one_goes(limit: str, does: list[Does]) -> None:
+    """S12: one that was refused and taken back has the highest number, which would be given again."""
+    given = a_set(observed=2, annotations={REVISION_HISTORY_LIMIT: limit})
+    current, refused = a_revision(given, 1), a_revision(a_set("nginx:2"), 2)
+    settled = at_rest(given=given, revisions=(current, refused), revision=current)
+    assert settled.does == does
+    if does:
+        assert settled.body(Does.RENEW_REVISION) == {"revision": 3}
+
+
 def test_a_revision_that_carries_the_label_of_the_set_is_waited_for_under_its_name() -> None:
     """Section 5.4: it is on its way into the cache."""
     key = key_of(a_revision(a_set()))
