@@ -3,7 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from contextlib import suppress
 from typing import TYPE_CHECKING
+
+from msgspec import Raw
 
 from fairlead.cli import exits
 from fairlead.contracts import contracts
@@ -13,6 +16,7 @@ from fairlead.core.verb import Instead, Verb, Verbs
 if TYPE_CHECKING:
     from fairlead.cli.connect import Cluster
     from fairlead.core.verb import VerbRequest
+    from fairlead.engine.contract import Contract, Root
 
 Row = tuple[str, Verbs, Verb | Instead]
 """The name of a contract, its table, and its row for the verb."""
@@ -41,8 +45,7 @@ def part_of(chosen_by: str) -> str:
         if chosen_by == contract.name:
             return chosen_by
         if chosen_by in (root.noun for root in contract.roots):
-            table = None if contract.verbs is None else contract.verbs.get()
-            if table is None or table.rolls not in ("", chosen_by):
+            if not _has_verbs(contract, chosen_by):
                 raise Stop(_without_verbs(chosen_by))
             return contract.name
     return ""
@@ -111,11 +114,36 @@ async def absent(cluster: Cluster, verb: str, asked: VerbRequest, part: str) -> 
                 forbidden.append(error)  # who may not see them has no rollout of theirs
     if len(forbidden) == len(rows):
         raise forbidden[0]
+    if noun := await _rolled_without_verbs(cluster, asked, part):
+        return Stop(_without_verbs(f"{asked.name} is a {noun}, which"))
     if elsewhere := await why_not_found(cluster.client, asked.name, cluster.namespaces):
         return Stop(elsewhere, exits.NOT_FOUND)
     nouns = [table.noun for _, table, row in rows if isinstance(row, Verb)] or [table.noun for _, table, _ in rows]
     named = f"no {alternatives(nouns)} named {asked.name or NAMELESS} in namespace {asked.namespace}"
     return Stop(f"{named}: `fairlead get` lists what there is", exits.NOT_FOUND)
+
+
+async def _rolled_without_verbs(cluster: Cluster, asked: VerbRequest, part: str) -> str:
+    """What is rolled under this name and has no verbs, as `fairlead get` shows it all the same; empty: nothing is."""
+    from kubeloop.errors import KubeError
+    from kubeloop.objects.meta import Ref
+
+    for root in _roots_without_verbs(part) if asked.name else ():
+        with suppress(KubeError):  # it is not there, or nobody may see it
+            await cluster.client.read(Ref(root.resource, asked.namespace, asked.name), Raw)
+            return root.noun
+    return ""
+
+
+def _roots_without_verbs(part: str) -> Iterator[Root]:
+    for contract in contracts():
+        if part in ("", contract.name):
+            yield from (root for root in contract.roots if not _has_verbs(contract, root.noun))
+
+
+def _has_verbs(contract: Contract, noun: str) -> bool:
+    table = None if contract.verbs is None else contract.verbs.get()
+    return table is not None and table.rolls in ("", noun)
 
 
 async def _has(cluster: Cluster, table: Verbs, asked: VerbRequest) -> bool:

@@ -27,7 +27,7 @@ class Reason(Enum):
     PODS_NOT_READY = "PodsNotReady", ReasonKind.WAITING, "the pod becomes ready"
     POD_UNRIPE = "PodUnripe", ReasonKind.WAITING, "the pod has been ready for minReadySeconds"
     POD_STUCK = "PodStuck", ReasonKind.BLOCKED, "the pod becomes ready, or the pod template changes"
-    LABEL_CHANGED = "LabelChanged", ReasonKind.BLOCKED, "the label is put back, or the pod is deleted"
+    LABEL_CHANGED = "LabelChanged", ReasonKind.BLOCKED, "the label is put back, or the object is deleted"
     ZONES_NOT_READY = "ZonesNotReady", ReasonKind.WAITING, "at most one of these zones is not ready"
     STATUS_STALE = "StatusStale", ReasonKind.WAITING, "the StatefulSet controller observes the newest generation"
     CACHE_BEHIND = "CacheBehind", ReasonKind.WAITING, "the watch delivers the newest version of the object"

@@ -13,8 +13,10 @@ from fairlead.cli.connect import Cluster
 from fairlead.cli.verb_rows import Stop, chosen
 from fairlead.core.ask import Answers, Need
 from fairlead.core.verb import VERBS, Instead, Nothing, Verb, VerbAnswer, VerbRequest, Verbs
+from fairlead.engine.contract import Root
 from kubeloop.client import Client
 from kubeloop.errors import Forbidden, NotFound, TransportError
+from kubeloop.objects.apps import STATEFULSETS, StatefulSet, StatefulSetMeta
 from tests.cli.worlds import World
 
 
@@ -30,6 +32,7 @@ class Some(Struct, frozen=True):
 
     name: str
     verbs: Table | None
+    roots: tuple[Root, ...] = ()
 
 
 def nothing(*_: object) -> VerbAnswer:
@@ -53,7 +56,8 @@ def asked(monkeypatch: pytest.MonkeyPatch, known: Sequence[Some], name: str, par
     monkeypatch.setattr(verb_rows, "contracts", lambda: known)
 
     async def work() -> str:
-        found, _ = await chosen(Cluster(Client(World()), ("test",)), "pause", VerbRequest("test", name), part)
+        there = StatefulSet(StatefulSetMeta(name="a", uid="uid", resource_version="1", namespace="test"))
+        found, _ = await chosen(Cluster(Client(World(there)), ("test",)), "pause", VerbRequest("test", name), part)
         return found
 
     return asyncio.run(work())
@@ -115,6 +119,17 @@ def test_who_may_not_see_a_contract_without_the_verb_is_told_of_the_others(monke
 def test_a_contract_without_a_table_says_so(monkeypatch: pytest.MonkeyPatch) -> None:
     with pytest.raises(Stop, match="bare has no verbs: what its rollouts do is changed in their objects"):
         asked(monkeypatch, [a_contract("plans", "x"), Some("bare", None)], "x", "bare")
+
+
+@pytest.mark.parametrize(
+    ("name", "said"), [("a", "^a is a bare, which has no verbs: "), ("x", "no plan or set named x")]
+)
+def test_what_is_shown_and_has_no_verbs_is_told_as_that(monkeypatch: pytest.MonkeyPatch, name: str, said: str) -> None:
+    """`fairlead get` lists it, so that nobody believes that it is not there."""
+    bare = Some("bare", None, (Root(STATEFULSETS, "bare"),))
+
+    with pytest.raises(Stop, match=said):
+        asked(monkeypatch, [a_contract("plan"), a_contract("set"), bare], name)
 
 
 def test_where_nobody_has_it_all_that_could_are_named(monkeypatch: pytest.MonkeyPatch) -> None:

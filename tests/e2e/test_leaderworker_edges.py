@@ -84,6 +84,7 @@ async def test_a_template_that_is_refused_leaves_the_groups_alone(site: Site) ->
     await play.until(lambda: play.keys() == old)
     assert play.uids(0, 1) == before
     assert play.numbers_so_far() == ["0/2"]
+    assert [each["revision"] for each in play.revisions()] == [3], "2 was the one that was refused"
 
 
 @with_sets(long=True)
@@ -391,6 +392,27 @@ async def test_a_revision_that_somebody_takes_for_himself_in_the_last_moment_sta
     kept = site.history.objects(CONTROLLER_REVISIONS)[old]
     assert kept["metadata"]["labels"]["kept"] == "true"
     assert [str(each) for each in play.sent if each.verb == "delete"] == [f"delete controllerrevisions/{old} 409"]
+
+
+@with_sets(on=("sim",))
+async def test_the_current_revision_from_which_somebody_takes_the_label_is_recorded_again(site: Site) -> None:
+    """Section 5.7: under the next name, since that one is taken; the next rollout goes as ever."""
+    play = await begun(site)
+    judged(play, lost=True)
+    (old,) = play.revisions()
+    before, key = play.uids(0, 1), key_of(old)
+
+    await change(site, CONTROLLER_REVISIONS, old["metadata"]["name"], {"metadata": {"labels": {NAME: None}}})
+    await play.until(lambda: [key_of(each) for each in play.revisions()] == [key, key], within=5)
+    await play.at_rest()
+
+    assert play.revisions()[1]["metadata"]["name"] == f"a-{key}-2"
+    assert play.uids(0, 1) == before
+    await play.give_image(SECOND)
+    await play.available()
+    await play.at_rest()
+    assert all(play.is_whole(index, SECOND) for index in range(2))
+    assert old["metadata"]["name"] in site.history.objects(CONTROLLER_REVISIONS)
 
 
 @with_sets()

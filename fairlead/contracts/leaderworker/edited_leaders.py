@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+from fairlead.contracts.leaderworker.decide.edited_labels import edited
 from fairlead.contracts.leaderworker.decide.groups import key_on
 from fairlead.contracts.leaderworker.decide.revisions import key_of, readable
 from fairlead.contracts.leaderworker.kinds import GROUP_INDEX, GROUP_KEY, REVISION_KEY, WORKER_INDEX, Pod
@@ -28,11 +29,8 @@ def edited_labels(shown: Shown, index: int) -> Iterator[tuple[str, str]]:
     if is_unadmitted(pod):
         return
     wanted = {WORKER_INDEX: "0", GROUP_INDEX: str(index), REVISION_KEY: _key_of(shown, pod)}
-    for label, value in wanted.items():
-        found = pod.metadata.labels.get(label)
-        if found != value:
-            said = "is missing" if found is None else f"is {found}"
-            yield f"its label {label} {said} and should be {value}: somebody has changed it", f"{label}={value}"
+    for label, sentence in edited(pod.metadata.labels, wanted).items():
+        yield sentence, f"{label}={wanted[label]}"
 
 
 def is_unadmitted(pod: Pod) -> bool:

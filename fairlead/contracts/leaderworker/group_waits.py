@@ -6,13 +6,15 @@ from collections import Counter
 from collections.abc import Iterable, Iterator
 from datetime import datetime
 
+from fairlead.contracts.leaderworker.decide.edited_labels import labels_of_workers
 from fairlead.contracts.leaderworker.decide.groups import GroupState, is_running_and_ready
 from fairlead.contracts.leaderworker.decide.planner import Stage
 from fairlead.contracts.leaderworker.decide.recreations import counters_on, entry_name
+from fairlead.contracts.leaderworker.decide.revisions import key_of, readable
 from fairlead.contracts.leaderworker.decide.stuck import keeps_group
 from fairlead.contracts.leaderworker.edited_leaders import edited_labels, is_unadmitted, leader_of
 from fairlead.contracts.leaderworker.exclusive_waits import needs_of, room_for
-from fairlead.contracts.leaderworker.kinds import MAX_GROUP_RESTARTS, Pod
+from fairlead.contracts.leaderworker.kinds import MAX_GROUP_RESTARTS, NAME, Pod
 from fairlead.contracts.leaderworker.shown import Shown
 from fairlead.contracts.leaderworker.verb_options import TO_REVISION
 from fairlead.contracts.leaderworker.words import text_of
@@ -134,13 +136,26 @@ def _advice(shown: Shown, name: str, reason: Reason) -> tuple[str, ...]:
     namespace = shown.seen.set.metadata.namespace
     match reason:
         case Reason.RESTARTS_EXCEEDED:
-            return (
-                f"start it anew: kubectl -n {namespace} delete pod {name}",
-                f"go back to what ran before: {_undone(shown)}",
-            )
+            anew = f"start it anew: kubectl -n {namespace} delete pod {name}"
+            return (anew, f"go back to what ran before: {_undone(shown)}") if _has_others(shown) else (anew,)
+        case Reason.LABEL_CHANGED:
+            labels = _workers_labels(shown, name)
+            return (f"put it back: kubectl -n {namespace} label --overwrite statefulset {name} {labels}",)
         case Reason.LEADER_UNBOUND:
             return (f"kubectl -n {namespace} describe pod {name}",)
     return ()
+
+
+def _has_others(shown: Shown) -> bool:
+    """Whether there is a revision to go back to."""
+    return any(key_of(each) != shown.key for each in readable(shown.seen.set, shown.seen.revisions))
+
+
+def _workers_labels(shown: Shown, name: str) -> str:
+    """As they should be; workers without the name of the set are not seen, and lost nothing else."""
+    found = next((each for each in shown.seen.workers if each.metadata.name == name), None)
+    wanted = {NAME: shown.name} if found is None else labels_of_workers(shown.name, found)
+    return " ".join(f"{label}={value}" for label, value in wanted.items())
 
 
 def _pods(shown: Shown, index: int) -> Iterator[Block]:
@@ -179,14 +194,14 @@ def _missing(shown: Shown, index: int, name: str) -> Block:
 
 
 def missing_names(shown: Shown, index: int) -> Iterator[str]:
-    """Pods that the group should have and has not; workers only once their StatefulSet is there."""
+    """Pods that the group should have and has not; workers once their StatefulSet is there, unless the group goes."""
     name, group = shown.leader_name(index), shown.groups.get(index)
     there = {pod.metadata.name for pod in shown.members.get(name, ())}
     if group is None:
         if index < shown.replicas and leader_of(shown, index) is None:
             yield name
         return
-    if group.workers is not None:
+    if group.workers is not None and not group.is_leaving:
         yield from (each for each in worker_names(name, group.size) if each not in there)
 
 
@@ -200,10 +215,10 @@ def _pod(shown: Shown, index: int, pod: Pod) -> Block:
     if trouble is None:
         return block_of(shown, "groups", Reason.PODS_NOT_READY, about, "its condition Ready is not True")
     where = f" on node {node}" if node and trouble.reason == TERMINATING else ""
-    others = len(shown.members.get(shown.leader_name(index), ())) - 1
+    going = sum(map(is_terminating, shown.members.get(shown.leader_name(index), ())))
     detail = f"{trouble.text}{where}{needs_of(pod, trouble)}"
     room = room_for(shown, index, pod, trouble)
-    if keeps_group(pod, trouble, is_leaving=_is_going(shown, index), others=others):
+    if keeps_group(pod, trouble, is_leaving=_is_going(shown, index), going=going):
         advice = (*room, *_pod_advice(shown, index, trouble))
         return block_of(shown, "groups", Reason.POD_STUCK, about, detail, since=trouble.since, advice=advice)
     if is_terminating(pod):
@@ -265,7 +280,7 @@ def _undone(shown: Shown) -> str:
 def turn_of(shown: Shown, index: int) -> Iterator[Block]:
     """Why a group that is ready stays at its earlier revision."""
     group = shown.groups.get(index)
-    if group is None or group.is_updated or group.is_leaving or not group.is_ready or index >= shown.replicas:
+    if group is None or group.key == shown.key or group.is_leaving or not group.is_ready or index >= shown.replicas:
         return
     about = f"pod/{shown.leader_name(index)}"
     if index < shown.kept_below:

@@ -103,6 +103,7 @@ DECIDED = {
     Reason.RECREATION_SPACING: "BackingOff",
     Reason.NAME_TAKEN: "Blocked",
     Reason.GROUP_NESTED: "Blocked",
+    Reason.LABEL_CHANGED: "Blocked",
 }
 
 

@@ -344,7 +344,8 @@ class SetReferee(Judge):
             self.broken("S3", f"the partition of {entry.name} went from {was} to {partition}")
         if all(fact.annotations.get(PAUSED) == "true" for fact in seen) and uid not in self.edited:
             self._check_pause(entry, old, new)
-        if old["spec"]["template"] != new["spec"]["template"] and key_of(old) == key and uid not in self.edited:
+        excused = uid in self.edited or uid in self.lost  # section 5.8: a lost key is the live spec's
+        if old["spec"]["template"] != new["spec"]["template"] and key_of(old) == key and not excused:
             self.broken("S7", f"the template of {entry.name} changed, and its key did not")
         self._check_selection(entry, uid, key, seen)
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from fairlead.contracts.leaderworker.disaggregated.explain import explain
+from fairlead.contracts.leaderworker.disaggregated.kinds import ROLE
 from fairlead.contracts.leaderworker.kinds import LEADER_WORKER_SETS
 from fairlead.core.explain import Explain, Lane
 from tests.contracts.leaderworker.decide.disaggregated.world import World, a_role
@@ -47,6 +48,7 @@ def test_a_rollout_shows_old_and_new_and_the_next_step() -> None:
         f"0 of 1 groups of ds-0-{new}-prefill are ready",
         f"0 of 1 groups of ds-0-{new}-decode are ready",
     ]
+    assert waiting.blocked_by[0].advice == (f"see what they wait for: fairlead explain ds-0-{new}-prefill -n default",)
     world.become_ready()
     document = shown(world)
 
@@ -86,3 +88,17 @@ def test_a_name_that_is_taken_blocks() -> None:
     assert block.object == f"leaderworkerset/{name}"
     assert "does not control" in block.text
     assert lanes(document)["decode"].phase == "Missing"
+
+
+def test_a_child_whose_label_somebody_edited_blocks() -> None:
+    world = World()
+    world.settle()
+    (revision,) = world.revisions()
+    name = f"ds-0-{revision}-decode"
+    del world.children[name]["metadata"]["labels"][ROLE]
+
+    document = shown(world)
+
+    assert (document.outcome, document.stands.phase) == ("blocked", "Blocked")
+    (block,) = document.blocked_by
+    assert block.text == f"{name}: its label {ROLE} is missing and should be decode: somebody has changed it"

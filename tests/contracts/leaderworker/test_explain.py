@@ -15,6 +15,7 @@ from fairlead.contracts.leaderworker.kinds import (
     GROUP_INDEX,
     GROUP_KEY,
     GROUP_RECREATIONS,
+    NAME,
     PAUSED,
     REVISION_KEY,
     WORKER_INDEX,
@@ -118,6 +119,29 @@ def test_a_pod_that_does_not_go_from_a_lost_node_is_named_with_its_node() -> Non
     assert found.text == "a-2-1 is stuck: it does not finish shutting down on node node-1"
     assert any("--force" in each for each in found.advice)
     assert (lane(shown, 2).phase, shown.outcome) == ("Updating", "blocked")
+
+
+@pytest.mark.parametrize("is_leaving", [True, False])
+def test_workers_that_are_gone_are_not_waited_for_where_their_group_goes(is_leaving: bool) -> None:
+    """Nothing makes them again before the group is gone."""
+    leader, workers, _ = a_group(2, NEW_KEY, ready=False)
+    if is_leaving:
+        leader = replace(leader, metadata=replace(leader.metadata, deletion_timestamp=NOW))
+    shown = explain(a_look([*OLD, (leader, workers, None)], partition=2))
+
+    missing = [each.object for each in lane(shown, 2).waits if each.reason == Reason.POD_MISSING.word]
+    assert missing == ([] if is_leaving else ["pod/a-2-1"])
+
+
+def test_a_leader_that_does_not_go_from_a_lost_node_is_stuck_though_its_workers_stay() -> None:
+    leader, workers, worker = a_group(2, OLD_KEY)
+    long_ago = NOW - timedelta(hours=1)
+    gone = replace(leader, metadata=replace(leader.metadata, deletion_timestamp=long_ago))
+    shown = explain(a_look([*OLD, (gone, workers, worker)], partition=2))
+
+    (found,) = (each for each in lane(shown, 2).waits if each.object == "pod/a-2")
+    assert (found.reason, found.since, found.kind) == (Reason.POD_STUCK.word, long_ago, "blocked")
+    assert shown.outcome == "blocked"
 
 
 def test_an_old_group_that_is_not_ready_blocks_and_is_named() -> None:
@@ -429,3 +453,31 @@ def test_workers_whose_template_somebody_changed_are_told_with_what_puts_them_ri
     assert block.object == "statefulset/a-1"
     assert block.text == "StatefulSet a-1 has another template than its pods: somebody has changed it"
     assert block.advice == ("have it made again: kubectl -n default delete statefulset a-1",)
+
+
+@pytest.mark.parametrize("is_seen", [True, False])
+def test_workers_whose_label_somebody_changed_are_told_with_what_puts_it_back(is_seen: bool) -> None:
+    """One without the name of the set is in no cache; nothing else is waited for, not even the group itself."""
+    before, (leader, workers, worker), after = (a_group(index, NEW_KEY) for index in range(3))
+    edited = replace(workers.metadata, labels={**workers.metadata.labels, REVISION_KEY: "other"})
+    template = {"template": {"metadata": {"labels": {REVISION_KEY: NEW_KEY}}}}
+    changed = replace(workers, metadata=edited, spec={**workers.spec, **template})
+    groups = [before, (leader, changed if is_seen else None, worker), after]
+    told = Decision("await_workers", Hold(Reason.LABEL_CHANGED, details=(("statefulset/a-1", "it was changed"),)))
+    shown = explain(a_look(groups, Hold(Reason.GROUPS_NOT_READY), rounds={"a-1": told}))
+
+    (block,) = shown.blocked_by
+    assert (shown.outcome, lane(shown, 1).phase) == ("blocked", "Blocked")
+    labels = f"{NAME}=a {REVISION_KEY}={NEW_KEY}" if is_seen else f"{NAME}=a"
+    assert block.advice == (f"put it back: kubectl -n default label --overwrite statefulset a-1 {labels}",)
+    assert [each.reason for each in lane(shown, 1).waits] == [Reason.LABEL_CHANGED.word]
+
+
+def test_a_group_that_is_left_as_it_is_is_offered_no_way_back_where_there_is_none() -> None:
+    held = Decision("recreate", Hold(Reason.RESTARTS_EXCEEDED, details=(("pod/a-2", "pod a-2-1 failed"),)))
+    look = a_look([a_group(index, NEW_KEY) for index in range(3)], rounds={"a-2": held})
+    assert len(wait(explain(look), 2, Reason.RESTARTS_EXCEEDED).advice) == 2
+
+    alone = replace(look, seen=replace(look.seen, revisions=look.seen.revisions[1:]))
+    advice = wait(explain(alone), 2, Reason.RESTARTS_EXCEEDED).advice
+    assert advice == ("start it anew: kubectl -n default delete pod a-2",)

@@ -12,6 +12,7 @@ import msgspec
 from msgspec import Struct
 
 from fairlead.contracts.leaderworker.decide import notes
+from fairlead.contracts.leaderworker.decide.edited_labels import edited, labels_of_workers
 from fairlead.contracts.leaderworker.decide.gang_scheduling import pod_group_name
 from fairlead.contracts.leaderworker.decide.groups import is_ready, key_on
 from fairlead.contracts.leaderworker.decide.living_group import LivingGroup, moved, named
@@ -205,7 +206,7 @@ def _workers(group: LivingGroup, now: datetime) -> Create | Need | Decision | No
     if group.view.size == 1:
         return None
     if found is not None:
-        return None if found.metadata.controller_uid == leader.uid else _in_the_way(group, found)
+        return _relabelled(group, found) if found.metadata.controller_uid == leader.uid else _in_the_way(group, found)
     if group.set.spec.startup_policy == LEADER_READY and not is_ready(group.leader):  # section 3.4 step 9
         text = "its workers are made when the leader is ready"
         return Decision("await_leader", Hold(Reason.LEADER_STARTING, details=((named(leader), text),)))
@@ -221,10 +222,27 @@ def _workers(group: LivingGroup, now: datetime) -> Create | Need | Decision | No
 
 def _unseen(group: LivingGroup, answer: Good, now: datetime) -> Decision:
     """A StatefulSet that the cache lacks: that of somebody else, who has the name, or one on its way."""
-    meta = msgspec.json.decode(answer.value, type=_Found).metadata
-    if meta.controller_uid == group.leader.metadata.uid or meta.deletion_timestamp is not None:
-        return Decision("await_workers", Hold(Reason.CACHE_BEHIND, now + MISSING_AGAIN))
+    found = msgspec.json.decode(answer.value, type=StatefulSet)
+    on_its_way = Decision("await_workers", Hold(Reason.CACHE_BEHIND, now + MISSING_AGAIN))
+    if found.metadata.deletion_timestamp is not None:
+        return on_its_way
+    if found.metadata.controller_uid == group.leader.metadata.uid:
+        return _relabelled(group, found) or on_its_way
     return _taken(group, now + timedelta(seconds=5))
+
+
+def _relabelled(group: LivingGroup, found: StatefulSet) -> Decision | None:
+    """Workers of the leader whose labels somebody has edited are told, and never changed.
+
+    Without the name of the set they are not even in the cache.
+    """
+    meta = found.metadata
+    wanted = labels_of_workers(group.set.metadata.name, found)
+    problems = edited(meta.labels, wanted, of=f"StatefulSet {meta.name}")
+    if not problems:
+        return None
+    details = tuple((f"statefulset/{meta.name}", each) for each in problems.values())
+    return Decision("await_workers", Hold(Reason.LABEL_CHANGED, details=details))
 
 
 def _in_the_way(group: LivingGroup, found: StatefulSet) -> Decision:

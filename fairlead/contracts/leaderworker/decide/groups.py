@@ -173,6 +173,13 @@ def are_all_of(pods: Iterable[Pod], key: str) -> bool:
     return all(key_on(each.metadata) == key for each in pods if each.metadata.deletion_timestamp is None)
 
 
+def orphans_end(pods: Iterable[Pod], name: str) -> int:
+    """One more than the highest index of leaders that nobody controls: a StatefulSet of this name adopts them."""
+    alone = (each.metadata for each in pods if not each.metadata.controller_uid)
+    indexes = (ordinal_of(each.name, name) for each in alone if each.deletion_timestamp is None)
+    return max((index + 1 for index in indexes if index is not None), default=0)
+
+
 def carried_entries(leader_pods: Iterable[Pod]) -> frozenset[str]:
     """Names of what is counted of groups: a key and an index each, of all that there are."""
     found = ((key_on(each.metadata), each.metadata.labels.get(GROUP_INDEX, "")) for each in leader_pods)
@@ -192,6 +199,7 @@ def numbers_of(
     is_new_revision: bool,
     *,
     has_outdated_orphans: bool = False,
+    orphans_end: int = 0,
 ) -> Numbers:
     """What the planner reads. A group whose leader is going is not ready: it is gone before the next look."""
     by_index = {each.index: each for each in groups}
@@ -209,6 +217,7 @@ def numbers_of(
         is_new_revision=is_new_revision,
         paused=seen.metadata.annotations.get(PAUSED) == "true",
         has_outdated_orphans=has_outdated_orphans,
+        orphans_end=orphans_end,
     )
 
 

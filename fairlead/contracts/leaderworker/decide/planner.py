@@ -53,6 +53,8 @@ class Numbers(Struct, frozen=True):
     paused: bool = False
     has_outdated_orphans: bool = False
     """Whether leaders of another revision are there without their StatefulSet: the one that is made adopts them."""
+    orphans_end: int = 0
+    """One more than the highest index of leaders that nobody controls; 0 where there is none."""
 
 
 class Row(Enum):
@@ -104,8 +106,10 @@ def plan(seen: Numbers) -> Plan:
     """The first row that fits, never below a person's partition (section 3.10 point 5), and guarded."""
     leaders = seen.leaders
     if leaders is None:
-        partition = seen.replicas if seen.has_outdated_orphans else 0
-        return Plan(max(partition, seen.kept_below), seen.replicas, Row.CREATE, Stage.CREATING)
+        # With fewer replicas, groups of a surge that are ready would go before others are.
+        replicas = max(seen.replicas, min(seen.orphans_end, seen.replicas + seen.budget.surge))
+        partition = replicas if seen.has_outdated_orphans else 0
+        return Plan(max(partition, seen.kept_below), replicas, Row.CREATE, Stage.CREATING)
     row, partition, replicas = next(step for rule in RULES if (step := rule(seen, leaders)) is not None)
     highest = leaders.replicas if row is Row.SELECT else leaders.partition
     partition = _spared(seen, leaders, max(partition, seen.kept_below), highest)

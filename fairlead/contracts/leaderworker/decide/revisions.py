@@ -86,6 +86,12 @@ class Drafted(Struct, frozen=True, tag=True):
     data: bytes
     occasion: Occasion
 
+    @property
+    def renumbered(self) -> Drafted:
+        """The same with the next number, where somebody has the name."""
+        stem, number = self.name.rpartition("-")[0], self.number + 1
+        return replace(self, name=f"{stem}-{number}", number=number)
+
 
 class Unusable(Struct, frozen=True, tag=True):
     """The revision of the leader StatefulSet's key cannot be read: nothing rolls."""
@@ -261,9 +267,10 @@ def _drafted(
     hashed = safe_hash(wanted) if key else _free_hash(known, wanted)
     taken = {each.metadata.name for each in everything if each.metadata.namespace == seen.metadata.namespace}
     number = max((each.revision for each in known), default=0) + 1
-    while name_of(seen.metadata.name, hashed, number) in taken:
-        number += 1
-    return Drafted(name_of(seen.metadata.name, hashed, number), key or hashed, number, wanted, occasion)
+    drafted = Drafted(name_of(seen.metadata.name, hashed, number), key or hashed, number, wanted, occasion)
+    while drafted.name in taken:
+        drafted = drafted.renumbered
+    return drafted
 
 
 def _free_hash(known: Sequence[Revision], wanted: bytes) -> str:

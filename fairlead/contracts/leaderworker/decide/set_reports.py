@@ -95,4 +95,4 @@ def _forgotten(seen: SetSeen, told: StatusReport, key: str) -> list[AnyWrite]:
         return []
     limit = history_limit(seen.set, seen.settings.history_limit).limit
     carried = carried_keys(seen.pods, seen.workers)
-    return forgotten(seen.set, surplus(seen.set, seen.revisions, key, carried, limit))
+    return forgotten(seen.set, surplus(seen.set, seen.revisions, key, carried, limit), seen.revisions, key)

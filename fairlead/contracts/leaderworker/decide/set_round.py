@@ -20,6 +20,7 @@ from fairlead.contracts.leaderworker.decide.groups import (
     groups_of,
     leaders_key,
     numbers_of,
+    orphans_end,
     partition_of,
     replicas_of,
     rolling_update,
@@ -37,7 +38,7 @@ from fairlead.contracts.leaderworker.decide.normal_form import UnreadableData
 from fairlead.contracts.leaderworker.decide.opt_ins import problems_of
 from fairlead.contracts.leaderworker.decide.planner import Plan, Row, Stage, plan
 from fairlead.contracts.leaderworker.decide.pod_budgets import kept_budget
-from fairlead.contracts.leaderworker.decide.revision_writes import recorded
+from fairlead.contracts.leaderworker.decide.revision_writes import freely_named, recorded
 from fairlead.contracts.leaderworker.decide.revisions import (
     Drafted,
     Kept,
@@ -116,6 +117,12 @@ def _selected(seen: SetSeen, now: datetime) -> Outcome:
     if isinstance(chosen, Unusable):
         details = ((named(seen), chosen.problem),)
         return Decision("read_revision", Hold(Reason.REVISION_UNREADABLE, details=details))
+    if isinstance(chosen, Drafted):
+        match freely_named(seen, chosen):
+            case Need() as need:
+                return need
+            case Drafted() as chosen:
+                pass
     found = rolled(seen, chosen)
     if found.is_first_step:
         match live_pods(seen):
@@ -148,8 +155,17 @@ def rolled(seen: SetSeen, chosen: Kept | Reused | Drafted) -> Rolled:
 
     groups = groups_of(leaders, seen.pods, seen.workers, seen.members, seen.revisions, key, size_of)
     allowed = budget(rolling_update(seen.set), seen.set.spec.replicas)
-    is_new, has_orphans = _is_new(leaders, groups, key), leaders is None and not are_all_of(seen.pods, key)
-    drawn = plan(numbers_of(seen.set, allowed, leaders, groups, is_new, has_outdated_orphans=has_orphans))
+    drawn = plan(
+        numbers_of(
+            seen.set,
+            allowed,
+            leaders,
+            groups,
+            _is_new(leaders, groups, key),
+            has_outdated_orphans=leaders is None and not are_all_of(seen.pods, key),
+            orphans_end=orphans_end(seen.pods, seen.set.metadata.name) if leaders is None else 0,
+        )
+    )
     body = leader_set(seen.set, view, key, drawn, allowed, leaders)
     apply = None
     if leaders is None or not is_unchanged(body, leaders):

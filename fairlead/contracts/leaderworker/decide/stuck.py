@@ -87,22 +87,23 @@ def pending_groups(
     for index in pending:
         troubles = list(_troubles(members.get(index, ()), now, deadline))
         until = min((trouble.until for _, trouble in troubles if trouble.until is not None), default=None)
-        group, others = there.get(index), len(members.get(index, ())) - 1
+        group, going = there.get(index), sum(map(is_terminating, members.get(index, ())))
         is_leaving = group is not None and group.is_leaving
-        first = next((each for each in troubles if keeps_group(*each, is_leaving=is_leaving, others=others)), None)
+        first = next((each for each in troubles if keeps_group(*each, is_leaving=is_leaving, going=going)), None)
         found[index] = PendingGroup(None if first is None else StuckPod(index, *first), until)
     return found
 
 
-def keeps_group(pod: Pod, trouble: PodTrouble, *, is_leaving: bool, others: int) -> bool:
-    """Whether the pod is stuck and keeps its group; `others` are the other pods of it.
+def keeps_group(pod: Pod, trouble: PodTrouble, *, is_leaving: bool, going: int) -> bool:
+    """Whether the pod is stuck and keeps its group, of which so many pods are `going`.
 
-    Of a group that goes only a pod that does not go is in the way, and its leader goes last.
+    Of a group that goes only a pod that does not go is in the way. Its leader waits for the others that go; those that
+    stay, as on a rolling update or when the leader's node is lost, wait for the leader.
     """
     if not trouble.is_past:
         return False
     if trouble.reason == TERMINATING:
-        return pod.metadata.labels.get(WORKER_INDEX) != "0" or not others
+        return pod.metadata.labels.get(WORKER_INDEX) != "0" or going == 1
     return not is_leaving
 
 

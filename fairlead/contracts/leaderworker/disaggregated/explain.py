@@ -14,7 +14,7 @@ from fairlead.contracts.leaderworker.decide.disaggregated.planner import RoleCou
 from fairlead.contracts.leaderworker.decide.disaggregated.rolling import SliceState, counts_of
 from fairlead.contracts.leaderworker.decide.disaggregated.round import RoundView, standing
 from fairlead.contracts.leaderworker.decide.disaggregated.seen import DisaggregatedSeen
-from fairlead.contracts.leaderworker.disaggregated.kinds import NOUN
+from fairlead.contracts.leaderworker.disaggregated.kinds import NOUN, DisaggregatedSet
 from fairlead.contracts.leaderworker.disaggregated.words import REASONS
 from fairlead.contracts.leaderworker.kinds import PART
 from fairlead.core.decision import Decision, Hold
@@ -32,6 +32,7 @@ PHASES = {
     Reason.SCALING: "Scaling",
     Reason.RETIRING: "Retiring",
     Reason.NAME_TAKEN: "Blocked",
+    Reason.LABEL_CHANGED: "Blocked",
     Reason.OBJECT_REFUSED: "Blocked",
     Reason.READ_FAILED: "Blocked",
 }
@@ -59,7 +60,7 @@ def explain(seen: DisaggregatedSeen, decision: Decision, since: Mapping[str, dat
             lanes=lanes,
         ),
         next=() if verdict.reason.blocks else tuple(_coming(seen, found)),
-        blocked_by=tuple(_waits(given.metadata.name, decision, since)),
+        blocked_by=tuple(_waits(given, decision, since)),
         again=verdict.again,
     )
 
@@ -124,19 +125,23 @@ def _coming(seen: DisaggregatedSeen, found: RoundView) -> Iterator[str]:
                 yield f"{where}take {each.old - old} of {each.old} old groups of {name} away"
 
 
-def _waits(name: str, decision: Decision, since: Mapping[str, datetime]) -> Iterator[Block]:
+def _waits(given: DisaggregatedSet, decision: Decision, since: Mapping[str, datetime]) -> Iterator[Block]:
     verdict = decision.verdict
     if not isinstance(verdict, Hold) or verdict.reason is Reason.COMPLETE:
         return
-    about = f"disaggregatedset/{name}"
+    about = f"{NOUN}/{given.metadata.name}"
     usual = "waiting for the LeaderWorkerSets to report their groups"
     for each, detail in verdict.details or ((about, usual),):
+        name = each.partition("/")[2]
+        is_of_groups = verdict.reason is Reason.GROUPS_NOT_READY and each != about
+        look = f"see what they wait for: fairlead explain {name} -n {given.metadata.namespace}"
         yield Block(
             rule=decision.rule,
             reason=verdict.reason.word,
             object=each,
-            text=REASONS[verdict.reason].text.format(object=each.partition("/")[2], detail=detail),
+            text=REASONS[verdict.reason].text.format(object=name, detail=detail),
             clears=verdict.reason.clears,
             since=since.get(key_of_wait(verdict.reason.word, each)),
             kind=verdict.reason.kind.value,
+            advice=(look,) if is_of_groups else (),
         )

@@ -15,7 +15,9 @@ from fairlead.contracts.leaderworker.kinds import (
     EXCLUSIVE_TOPOLOGY,
     GROUP_INDEX,
     LEADER_NAME,
+    NAME,
     PARALLEL_TEARDOWN,
+    REVISION_KEY,
     SIZE,
     TEARDOWN,
     LeaderWorkerSet,
@@ -192,6 +194,21 @@ def test_workers_that_the_cache_lacks_are_waited_for(state: str) -> None:
         workers = replace(workers, metadata=replace(workers.metadata, owner_references=(), deletion_timestamp=NOW))
     settled = group_settled(a_group_seen(workers=None), statefulset_a_0=live(workers))
     assert (settled.reason, settled.writes, settled.held.again) == (Reason.CACHE_BEHIND, (), SOON)
+
+
+@pytest.mark.parametrize("label", [NAME, REVISION_KEY])
+@pytest.mark.parametrize("where", ["in the cache", "live"])
+def test_workers_whose_label_somebody_edited_are_told_and_left_alone(where: str, label: str) -> None:
+    """Section 3.4 step 11: without the name of the set no watch ever shows them."""
+    workers = some_workers(0, KEY, template={"metadata": {"labels": {REVISION_KEY: KEY}}})
+    labels = {**workers.metadata.labels, label: "other"}
+    workers = replace(workers, metadata=replace(workers.metadata, labels=labels))
+    found: Tree = {"statefulset_a_0": live(workers)} if where == "live" else {}
+    settled = group_settled(a_group_seen(workers=None if found else workers), **found)
+    assert (settled.reason, settled.writes, settled.held.again) == (Reason.LABEL_CHANGED, (), None)
+    should = "a" if label == NAME else KEY
+    said = f"the label {label} of StatefulSet a-0 is other and should be {should}: somebody has changed it"
+    assert settled.held.details == (("statefulset/a-0", said),)
 
 
 @pytest.mark.parametrize("ready", [False, True])

@@ -66,7 +66,7 @@ def test_a_new_set_is_recorded_before_anything_carries_its_key() -> None:
     assert settled.does == [RECORD, APPLY, SERVICE]
     assert settled.reason is Reason.SCALING
     assert numbers(settled) == (0, 2)
-    assert [each.name for each in settled.asked] == ["a", "a"]
+    assert [each.name for each in settled.asked] == ["a", settled.body(RECORD)["metadata"]["name"], "a"]
     apply = settled.writes[1]
     assert isinstance(apply, Apply)
     assert (apply.manager, apply.force, apply.resource_version, apply.contested) == ("lws", True, "", True)
@@ -78,6 +78,35 @@ def test_a_new_set_is_recorded_before_anything_carries_its_key() -> None:
     ]
 
 
+def test_a_revision_gets_another_name_than_one_that_lost_the_label_of_the_set() -> None:
+    """Section 3.12 point 8: it is in no cache, so that its name would be refused for ever."""
+    key = key_of(a_revision(a_set()))
+    live: dict[str, Any] = {f"controllerrevision_a_{key}_1": Good(b'{"metadata":{"name":"it","labels":{}}}')}
+    settled = set_settled(a_set_seen(revisions=()), **live)
+    assert settled.body(RECORD)["metadata"]["name"] == f"a-{key}-2"
+    assert settled.body(RECORD)["revision"] == 2
+
+
+@pytest.mark.parametrize(("limit", "does"), [("0", [Does.RENEW_REVISION, Does.FORGET_REVISION]), ("1", [])])
+def test_the_current_revision_becomes_the_newest_before_a_newer_one_goes(limit: str, does: list[Does]) -> None:
+    """S12: one that was refused and taken back has the highest number, which would be given again."""
+    given = a_set(observed=2, annotations={REVISION_HISTORY_LIMIT: limit})
+    current, refused = a_revision(given, 1), a_revision(a_set("nginx:2"), 2)
+    settled = at_rest(given=given, revisions=(current, refused), revision=current)
+    assert settled.does == does
+    if does:
+        assert settled.body(Does.RENEW_REVISION) == {"revision": 3}
+
+
+def test_a_revision_that_carries_the_label_of_the_set_is_waited_for_under_its_name() -> None:
+    """Section 5.4: it is on its way into the cache."""
+    key = key_of(a_revision(a_set()))
+    found = msgspec.json.encode({"metadata": {"name": "it", "labels": {NAME: "a"}}})
+    live: dict[str, Any] = {f"controllerrevision_a_{key}_1": Good(found)}
+    settled = set_settled(a_set_seen(revisions=()), **live)
+    assert settled.body(RECORD)["metadata"]["name"] == f"a-{key}-1"
+
+
 @pytest.mark.parametrize(("owner", "key", "partition"), [("gone", "old", 2), ("", "old", 2), ("", "", 0)])
 def test_leaders_that_are_made_for_groups_of_another_key_move_none_of_them(
     owner: str, key: str, partition: int
@@ -87,6 +116,19 @@ def test_leaders_that_are_made_for_groups_of_another_key_move_none_of_them(
     pods = tuple(a_leader(index, key or key_of(a_revision(given)), owner=owner) for index in range(2))
     settled = set_settled(a_set_seen(given, leaders=None, pods=pods))
     assert numbers(settled) == (partition, 2)
+
+
+@pytest.mark.parametrize(("owner", "surge", "expected"), [("", 2, (4, 4)), ("", 1, (3, 3)), ("gone", 2, (2, 2))])
+def test_leaders_that_are_made_keep_groups_of_a_surge_that_nobody_controls(
+    owner: str, surge: int, expected: tuple[int, int]
+) -> None:
+    """Section 3.14 point 4: they may be the only ready ones; no more than a surge may have, and none that goes."""
+    strategy = RolloutStrategy(rolling_update_configuration=RollingUpdate(max_surge=surge))
+    given = a_set("nginx:2", observed=2, rollout_strategy=strategy)
+    old, new = a_revision(a_set("nginx:1")), a_revision(given, 2)
+    pods = tuple(a_leader(index, key_of(new if index > 1 else old), owner=owner) for index in range(4))
+    settled = set_settled(a_set_seen(given, leaders=None, pods=pods, revisions=(old, new)))
+    assert numbers(settled) == expected
 
 
 def test_leaders_that_nobody_controls_count_before_they_are_adopted() -> None:

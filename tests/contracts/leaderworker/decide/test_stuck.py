@@ -105,8 +105,16 @@ def test_of_a_group_that_goes_only_what_does_not_go_is_in_the_way() -> None:
     assert [about for about, _ in alone.held.details] == ["pod/a-1"]
     recent = settled(gone_since(hanging, 60), leaders=(a_leader(0, KEY), leader), unready=())
     assert recent.reason is Reason.GROUPS_NOT_READY
-    broken = settled(waiting(1), leaders=(a_leader(0, KEY), leader), unready=())
+    broken = settled(waiting(1), leaders=(a_leader(0, KEY), gone_since(leader, 60)), unready=())
     assert broken.reason is Reason.GROUPS_NOT_READY
+
+
+@pytest.mark.parametrize("worker", [a_worker(1, KEY), waiting(1)], ids=["ready", "broken"])
+def test_a_leader_that_does_not_go_is_in_the_way_though_its_workers_stay(worker: Pod) -> None:
+    """They go with it: on a rolling update, or when its node is lost, nothing else takes them away."""
+    leader = replace(gone_since(a_leader(1, KEY), 700), spec=PodSpec(node_name="lost"))
+    stuck = settled(worker, leaders=(a_leader(0, KEY), leader), unready=())
+    assert stuck.held.details == (("pod/a-1", "it does not finish shutting down on node lost"),)
 
 
 def test_pods_of_others_with_the_labels_block_nothing() -> None:

@@ -136,7 +136,7 @@ def _is_unsliced(service: Service, revision: str) -> bool:
     return SLICE not in labels and labels.get(REVISION) == revision
 
 
-_TROUBLES = (Reason.OBJECT_REFUSED, Reason.READ_FAILED, Reason.NAME_TAKEN)
+_TROUBLES = (Reason.OBJECT_REFUSED, Reason.READ_FAILED, Reason.NAME_TAKEN, Reason.LABEL_CHANGED)
 _WAITS = (Reason.OBJECTS_GOING, Reason.GROUPS_NOT_READY)
 _MOVES = (Reason.ROLLING, Reason.SCALING, Reason.RETIRING, Reason.APPLYING)
 

@@ -11,6 +11,7 @@ from fairlead.contracts.leaderworker.decide.disaggregated.children import (
     child_name,
     created,
     generations,
+    labels_of,
 )
 from fairlead.contracts.leaderworker.decide.disaggregated.planner import is_complete
 from fairlead.contracts.leaderworker.decide.disaggregated.rolling import (
@@ -24,8 +25,9 @@ from fairlead.contracts.leaderworker.decide.disaggregated.rolling import (
 )
 from fairlead.contracts.leaderworker.decide.disaggregated.seen import DisaggregatedSeen
 from fairlead.contracts.leaderworker.decide.disaggregated.steps import Steps
-from fairlead.contracts.leaderworker.disaggregated.kinds import DisaggregatedSet, Role
-from fairlead.contracts.leaderworker.kinds import LEADER_WORKER_SETS
+from fairlead.contracts.leaderworker.decide.edited_labels import edited
+from fairlead.contracts.leaderworker.disaggregated.kinds import APP, DisaggregatedSet, Role
+from fairlead.contracts.leaderworker.kinds import LEADER_WORKER_SETS, LeaderWorkerSet
 from fairlead.core.act import AnyWrite, Create, Delete, Does, EventNote
 from fairlead.core.reason import Reason
 
@@ -48,9 +50,12 @@ def slice_steps(seen: DisaggregatedSeen, state: SliceState) -> Steps:
         told = tuple(notes.not_created(given, name, text) for name, text in taken)
         details = tuple((f"{LEADER_WORKER_SETS.kind.lower()}/{name}", text) for name, text in taken)
         return Steps(Reason.NAME_TAKEN, gone, told, details)
-    if leaving := _leaving(seen, state):
-        about = tuple((f"{LEADER_WORKER_SETS.kind.lower()}/{name}", "it is being deleted") for name in leaving)
-        return Steps(Reason.OBJECTS_GOING, gone, details=about)
+    if unplaced := _unplaced(seen, state):
+        changed = tuple((_about(each), text) for each, wanted in unplaced for text in _edited(each, wanted))
+        if changed:
+            return Steps(Reason.LABEL_CHANGED, gone, details=changed)
+        going = tuple((_about(each), "it is being deleted") for each, _ in unplaced)
+        return Steps(Reason.OBJECTS_GOING, gone, details=going)
     found = _rolled(given, state) if serving else _settled(given, state)
     tell = (notes.completed(given, state.revision),) if drained and not serving and _is_reached(given, state) else ()
     reason = found.reason if found.writes or not gone else Reason.RETIRING
@@ -80,15 +85,37 @@ def _in_the_way(seen: DisaggregatedSeen, state: SliceState) -> list[tuple[str, s
     given = seen.set
     foreign = {each.metadata.name for each in seen.children if each.metadata.controller_uid != given.metadata.uid}
     names = [child_name(given, state.index, state.revision, each.name) for each in _missing(given, state)]
-    problem = "a LeaderWorkerSet of this name exists that this DisaggregatedSet does not control"
-    return [(name, problem) for name in names if name in foreign]
+    return [
+        (name, f"a LeaderWorkerSet {name} exists that this DisaggregatedSet does not control")
+        for name in names
+        if name in foreign
+    ]
 
 
-def _leaving(seen: DisaggregatedSeen, state: SliceState) -> list[str]:
-    """Own ones under such names that are still being deleted."""
-    there = {each.metadata.name for each in seen.children}
-    names = [child_name(seen.set, state.index, state.revision, each.name) for each in _missing(seen.set, state)]
-    return [name for name in names if name in there]
+def _unplaced(seen: DisaggregatedSeen, state: SliceState) -> list[tuple[LeaderWorkerSet, dict[str, str]]]:
+    """Own ones under such names that are no child in this place, with the labels that would make them one.
+
+    They are still being deleted, or somebody has edited their labels.
+    """
+    given = seen.set
+    there = {each.metadata.name: each for each in seen.children}
+    named = {child_name(given, state.index, state.revision, role.name): role.name for role in _missing(given, state)}
+    return [
+        (there[name], labels_of(given, state.index, state.revision, role))
+        for name, role in named.items()
+        if name in there
+    ]
+
+
+def _edited(found: LeaderWorkerSet, wanted: dict[str, str]) -> Iterable[str]:
+    """What somebody has made of the labels of one that stays."""
+    if found.metadata.deletion_timestamp is not None:
+        return ()
+    return edited(found.metadata.labels, {label: value for label, value in wanted.items() if label != APP}).values()
+
+
+def _about(found: LeaderWorkerSet) -> str:
+    return f"{LEADER_WORKER_SETS.kind.lower()}/{found.metadata.name}"
 
 
 def _settled(given: DisaggregatedSet, state: SliceState) -> Steps:

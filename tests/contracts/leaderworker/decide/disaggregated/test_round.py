@@ -200,7 +200,7 @@ def test_a_name_that_is_taken_stops_its_slice_alone() -> None:
     assert world.children[taken] is foreign
     reason, details = held(decision)
     assert reason is Reason.NAME_TAKEN
-    assert details == ["a LeaderWorkerSet of this name exists that this DisaggregatedSet does not control"]
+    assert details == [f"a LeaderWorkerSet {taken} exists that this DisaggregatedSet does not control"]
     assert decision.verdict.again is not None
     assert any(taken in text for text in world.told)
 
@@ -467,3 +467,21 @@ def test_a_child_that_is_being_deleted_is_waited_for() -> None:
     del world.children[f"ds-0-{revision}-decode"]
     world.settle()
     assert world.counts() == {"0/prefill": 2, "0/decode": 1}
+
+
+@pytest.mark.parametrize(("label", "value"), [(REVISION, "zzz"), (ROLE, ""), (SLICE, "x")])
+def test_a_child_whose_label_somebody_edited_is_told_and_left_alone(label: str, value: str) -> None:
+    """It has the name of the child that lacks, so that nothing can be made in its place."""
+    world = at_rest()
+    (revision,) = world.revisions()
+    name = f"ds-0-{revision}-decode"
+    labels = world.children[name]["metadata"]["labels"]
+    before = labels[label]
+    labels[label] = value
+
+    reason, details = held(world.round())
+
+    assert reason is Reason.LABEL_CHANGED
+    assert details == [f"its label {label} is {value} and should be {before}: somebody has changed it"]
+    labels[label] = before
+    assert held(world.round())[0] is Reason.COMPLETE
