@@ -26,7 +26,7 @@ test: setup control-plane prometheus upstream base-image ## every test: pure, si
 lint: setup ## style, types, import rules, duplicates
 	@$(BIN)/ruff check .
 	@$(BIN)/ruff format --check .
-	@$(BIN)/mypy
+	@$(BIN)/python -m tools.type_check
 	@$(BIN)/lint-imports
 	@$(BIN)/pylint kubeloop kubesim fairlead
 

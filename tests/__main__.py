@@ -26,7 +26,7 @@ from tests.shards import Case, Shard, shards
 
 ROOT = Path(__file__).parent.parent
 LINT = (
-    ("mypy",),
+    ("python", "-m", "tools.type_check"),
     ("pylint", "kubeloop", "kubesim", "fairlead"),
     ("lint-imports",),
     ("ruff", "check", "."),
