@@ -28,7 +28,7 @@ def held(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Held]:
 
 def test_close_ends_all_programs_and_removes_the_folder(held: Held) -> None:
     held.run("one", FOREVER)
-    held.run("two", ["sh", "-c", "trap '' TERM; while :; do sleep 600; done"])
+    held.run("two", ["sh", "-c", "trap '' TERM; exec sleep 600"])
     until(lambda: not held.ended() and {"one", "two"} <= set(held.pids))
     pids = held.pids.values()
 
