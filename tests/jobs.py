@@ -2,8 +2,8 @@
 
 A job is ended with all that it started: its processes are a group of their own.
 
-Jobs that compute get a core each, and there is one more of them. Jobs that mostly wait for programs of their own run
-beside them, so that cores are busy while either kind waits.
+Jobs that compute get a core each. Jobs that mostly wait for programs of their own run beside them, so that cores are
+busy while either kind waits.
 """
 
 from __future__ import annotations
@@ -135,9 +135,10 @@ def _environment() -> dict[str, str]:
 def startable(queue: Sequence[Job], running: Sequence[Job], cores: int) -> list[Job]:
     """What may start now, in the order of the queue.
 
-    Jobs that compute wait now and then, too: several cores get one more of them than they are.
+    Jobs that compute wait now and then, too: where no others run beside them, several cores get one more.
     """
-    room = {False: cores + (cores > 1), True: min(cores + 1, MOST_WAITING)}
+    alone = cores > 1 and not any(job.waits for job in (*queue, *running))
+    room = {False: cores + alone, True: min(cores + 1, MOST_WAITING)}
     chosen: list[Job] = []
     for job in queue:
         if sum(each.waits == job.waits for each in (*running, *chosen)) < room[job.waits]:
