@@ -307,11 +307,15 @@ def _decided(rule: str, given: Pass, turn: Turn, closing: tuple[AnyWrite, ...] =
 
 
 def _kept_by_refusal(rule: str, given: Pass, turn: Turn) -> Decision | None:
-    """A workload that the API server does not let go: people are told, and it is tried again later and later."""
+    """A workload that the API server does not let go: people are told, and it is tried again later and later.
+
+    Who has lost the Lease has asked nobody, and has nothing to tell.
+    """
     rollout = given.seen.rollout
     for each in turn.changes:
         answer = given.seen.answers.known.get(workload_write(each, rollout))
         if isinstance(answer, Bad):
             told = event(notes.failed_to_release(each.ref.resource.kind, answer.text), rollout, given.status)
-            return Decision(rule, Hold(Reason.WRITE_REFUSED, details=((str(each.ref), answer.text),)), tell=(told,))
+            tell = () if answer.kind == "not-sent" else (told,)
+            return Decision(rule, Hold(Reason.WRITE_REFUSED, details=((str(each.ref), answer.text),)), tell=tell)
     return None
