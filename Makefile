@@ -28,7 +28,7 @@ lint: setup ## style, types, import rules, duplicates
 	@$(BIN)/ruff format --check .
 	@$(BIN)/python -m tools.type_check
 	@$(BIN)/lint-imports
-	@$(BIN)/pylint kubeloop kubesim fairlead
+	@$(BIN)/python -m tools.duplicates
 
 bench: setup control-plane upstream ## measure against the bound and an ideal; prints a table for bench/RESULTS.md
 	@code=0; for each in zones admission conversion environments leaderworker plans apiversions stored sim commands; do $(BIN)/python -m bench.$$each || code=1; done; exit $$code

@@ -27,7 +27,7 @@ from tests.shards import Case, Shard, shards
 ROOT = Path(__file__).parent.parent
 LINT = (
     ("python", "-m", "tools.type_check"),
-    ("pylint", "kubeloop", "kubesim", "fairlead"),
+    ("python", "-m", "tools.duplicates"),
     ("lint-imports",),
     ("ruff", "check", "."),
     ("ruff", "format", "--check", "."),
