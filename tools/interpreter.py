@@ -2,8 +2,8 @@
 
 A machine often has several, and one that was compiled with optimizations of the whole program, as distributions do,
 takes a fifth less CPU than one that was not. How it was compiled does not always show in what it tells of itself, so
-each does a little work, and its CPU is compared. The `python3` of the user's shell is taken unless another is clearly
-faster, or it is too old, or lacks a module.
+each does a little work, several times by turns, and its CPU is compared. The `python3` of the user's shell is taken
+unless another is clearly faster, or it is too old, or lacks a module.
 
 Whatever `python3` there is runs this, so it is written for Python 3.7.
 """
@@ -15,8 +15,9 @@ import os
 import shutil
 import subprocess
 import sys
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from pathlib import Path
+from statistics import median
 from typing import NamedTuple
 
 OLDEST, NEWEST = (3, 11), (3, 13)
@@ -27,9 +28,13 @@ NEEDED = ("asyncio", "bz2", "ctypes", "lzma", "sqlite3", "ssl", "zlib")
 """Modules that are left out where a library was missing when Python was compiled, and that we or our tools import."""
 PLACES = ("/usr/bin/python3", "/usr/local/bin/python3", "/opt/homebrew/bin/python3")
 WAIT_SECONDS = 30
+TURNS = 7
+"""How often each is asked how long it takes, a tenth of a second or two each time."""
 
 PROBE = """
-import importlib, json, sys, time
+import importlib, json, os, sys, time
+if hasattr(os, "sched_setaffinity"):
+    os.sched_setaffinity(0, {min(os.sched_getaffinity(0))})
 missing = []
 for name in sys.argv[1:]:
     try:
@@ -67,7 +72,7 @@ class Found(NamedTuple):
     version: tuple[int, ...]
     missing: tuple[str, ...] = ()
     seconds: float = 0.0
-    """Of CPU, for a little work."""
+    """Of CPU, for a little work; where several are compared, of what the first took."""
 
     @property
     def name(self) -> str:
@@ -132,13 +137,26 @@ def known() -> tuple[Found | None, list[Found]]:
         if found is not None and _file(found.path) not in seen:
             seen.add(_file(found.path))
             others.append(found)
-    return shells and asked_again(shells), [asked_again(each) for each in others]
+    measured = compared([shells, *others] if shells else others)
+    return (measured[0], measured[1:]) if shells else (None, measured)
 
 
-def asked_again(found: Found) -> Found:
-    """With the shorter of two times: other work on the machine makes the one or the other longer."""
-    again = None if found.lack else ask(found.path)
-    return found if again is None else found._replace(seconds=min(found.seconds, again.seconds))
+def compared(found: Sequence[Found]) -> list[Found]:
+    """Each with how long it takes beside the first, by turns.
+
+    Other work on the machine, or beside it, makes a second of one of its cores twice as long as the next. So all are
+    asked one right after the other, on the same core, and of what each took of the first's time the median counts.
+    """
+    parts: list[list[float]] = [[] for _ in found]
+    for _ in range(TURNS):
+        again = [None if each.lack else ask(each.path) for each in found]
+        first = next((each for each in again if each is not None), None)
+        for number, each in enumerate(again):
+            if first is not None and each is not None:
+                parts[number].append(each.seconds / first.seconds)
+    return [
+        each._replace(seconds=median(parts[number])) if parts[number] else each for number, each in enumerate(found)
+    ]
 
 
 def main() -> int:

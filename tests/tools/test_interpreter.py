@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from tools import interpreter
-from tools.interpreter import Found, ask, choose
+from tools.interpreter import Found, ask, choose, compared
 
 SHELLS = Found("/shell/python3", (3, 12, 1), seconds=1.0)
 OTHER = Found("/usr/bin/python3", (3, 11, 2), seconds=0.8)
@@ -120,8 +120,24 @@ def _program(path: Path, script: str) -> Path:
     return path
 
 
-@pytest.mark.parametrize(("again", "counts"), [(2.0, 2.0), (5.0, 3.0)])
-def test_the_shorter_of_two_times_counts(again: float, counts: float, monkeypatch: pytest.MonkeyPatch) -> None:
-    found = Found("/bin/python3", (3, 11, 2), seconds=3.0)
-    monkeypatch.setattr(interpreter, "ask", lambda path: Found(path, (3, 11, 2), seconds=again))
-    assert interpreter.asked_again(found).seconds == counts
+def test_who_is_asked_in_a_slow_moment_is_compared_with_others_of_that_moment(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The second is faster by a fifth; the machine takes twice as long for the one question and the next."""
+    slowness = iter([2, 2, 1, 1, 1, 2, 2, 2, 1, 1, 2, 2, 1, 1])
+    seconds = {"/first": 1.0, "/second": 0.8}
+
+    def ask_slowly(path: str) -> Found:
+        return Found(path, (3, 11, 2), seconds=seconds[path] * next(slowness))
+
+    monkeypatch.setattr(interpreter, "ask", ask_slowly)
+
+    found = compared([Found("/first", (3, 11, 2)), Found("/second", (3, 11, 2))])
+
+    assert [each.seconds for each in found] == [1.0, 0.8]
+
+
+def test_what_cannot_be_taken_is_not_asked_again(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(interpreter, "ask", lambda path: Found(path, (3, 11, 2), seconds=3.0))
+    old = Found("/old", (3, 9, 1), seconds=0.1)
+
+    assert compared([old, SHELLS]) == [old, SHELLS._replace(seconds=1.0)]
+    assert compared([old]) == [old]
