@@ -155,7 +155,7 @@ class Definitions:
         home = self._homes.pop(name, None)
         if home is not None:
             self._emptying.pop(home, None)
-            self._store.table(home).close_watchers()
+            self._store.table(home).end_watchers()
 
     # Steps
 

@@ -175,6 +175,11 @@ class Table:
         for watcher in list(self._watchers):
             watcher.close()
 
+    def end_watchers(self) -> None:
+        """Each is told what there was to tell, and then ends."""
+        for watcher in list(self._watchers):
+            watcher.end()
+
 
 class Store:
     """All tables of a cluster and the counter they share."""

@@ -47,6 +47,8 @@ class Watcher:
         self._context: Context | None = None
         """Theirs, so that the lots of their timers are their own."""
         self._closed = False
+        self._ends = False
+        """Whether it is closed when all that waits is handed out."""
         self.floor = 0
         """Nothing up to here is handed out."""
         self.revision = 0
@@ -124,6 +126,9 @@ class Watcher:
         """The next event; None at the loop time `until`, and when the watcher was closed."""
         while not self._closed:
             due = self._queue[0][0] if self._queue else None
+            if due is None and self._ends:
+                self.close()
+                break
             if due is not None and due <= clock.monotonic():
                 event = self._queue.popleft()[1]
                 self.revision = max(self.revision, event.revision)
@@ -180,6 +185,13 @@ class Watcher:
     @property
     def closed(self) -> bool:
         return self._closed
+
+    def end(self) -> None:
+        """Ends the iteration when what waits is handed out; nothing more comes."""
+        self._ends = True
+        self._table.forget(self)
+        if not self._queue:
+            self._notify()
 
     def close(self) -> None:
         """Ends the iteration; nothing more is kept for this watcher."""

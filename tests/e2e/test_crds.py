@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+import msgspec
 import pytest
 
-from kubeloop.request import path_of
+from kubeloop.request import Request, path_of
 from tests.e2e.bad_definitions import BAD_DEFINITIONS, BAD_WIDGETS, INVALID
 from tests.e2e.clusters import CUSTOM_RESOURCES, Site, everywhere
 from tests.e2e.definitions import (
@@ -12,6 +13,7 @@ from tests.e2e.definitions import (
     MERGE,
     NAME,
     SPEC,
+    WIDGETS,
     WIDGETS_BETA,
     Tree,
     a_definition,
@@ -296,6 +298,8 @@ async def test_a_deleted_definition_takes_its_objects_and_its_resource_along(sit
         held["metadata"]["finalizers"] = ["example.com/hold"]
         for tree in (a_widget(), held):
             await shop.send("POST", shop.at(), tree)
+        gone: list[str] = []
+        site.start(_record_deletions(site, gone))
         answer = tree_of(await shop.send("DELETE", path_of(CUSTOM_RESOURCES, name=NAME)))
 
         async def only_the_held_one_is_left() -> bool:
@@ -312,11 +316,23 @@ async def test_a_deleted_definition_takes_its_objects_and_its_resource_along(sit
             return (await shop.send("GET", shop.at())).status == 404
 
         await site.until(is_gone, every=0.1)
+        await site.until(lambda: len(gone) == 2, every=0.1)
 
+    assert gone == ["one", "held"]
     assert answer["kind"] == "CustomResourceDefinition"
     assert answer["metadata"]["finalizers"] == ["customresourcecleanup.apiextensions.k8s.io"]
     assert (refused.status, tree_of(refused)["reason"]) == (403, "Forbidden")
     assert "create not allowed while custom resource definition is terminating" in tree_of(refused)["message"]
+
+
+async def _record_deletions(site: Site, gone: list[str]) -> None:
+    """Of widgets, as a watch tells them until it ends."""
+    watch = Request("GET", path_of(WIDGETS, site.namespace), query=(("watch", "true"),))
+    async with site.client.stream(watch) as lines:
+        async for line in lines:
+            event = msgspec.json.decode(line)
+            if event["type"] == "DELETED":
+                gone.append(event["object"]["metadata"]["name"])
 
 
 @everywhere(controllers=False)

@@ -10,6 +10,7 @@ from typing import Any
 
 import pytest
 
+from kubeloop.clock import monotonic
 from kubeloop.objects.meta import Resource
 from kubeloop.request import Request, Response, path_of
 from kubesim.api.verbs import Verbs
@@ -297,6 +298,22 @@ def test_a_definition_waits_for_its_last_object() -> None:
     conditions = {each["type"]: each["reason"] for each in waiting[0]["status"]["conditions"]}
     assert conditions["Terminating"] == "InstanceDeletionInProgress"
     assert left == []
+
+
+def test_who_watches_late_is_told_what_a_definition_takes_along() -> None:
+    """The watch ends after that, however late its events are."""
+
+    async def script(cluster: Cluster) -> tuple[list[str], float]:
+        cluster.verbs.create(V1, "default", a_widget(), user="me")
+        watcher = cluster.verbs.watch(V1, lag=(30.0, 30.0))
+        cluster.verbs.delete(DEFINITIONS, "", NAME, user="me")
+        begun = monotonic()
+        return [f"{event.type} {event.new.head.name}" async for event in watcher], monotonic() - begun
+
+    told, seconds = with_widgets(script)
+
+    assert told == ["ADDED one", "DELETED one"]
+    assert seconds == pytest.approx(30, abs=0.1)
 
 
 def test_a_deleted_definition_and_its_successor_share_nothing() -> None:
