@@ -21,8 +21,11 @@ from types import FrameType
 from typing import Any, NamedTuple
 
 CORES = len(os.sched_getaffinity(0))
-MOST_WAITING = 4
-"""However many cores there are: each may have two control planes, of a gigabyte."""
+MOST_WAITING = 6
+"""However many cores there are."""
+MEMORY_OF_ONE = 1.5 * 1024**3
+"""Bytes that one that waits may take, with a control plane."""
+MEMORY = os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE")
 _LOOK_EVERY = 0.05
 _GRACE = 30.0
 """Seconds for which a job that is told to stop may clean up: those on a control plane end it."""
@@ -54,7 +57,7 @@ def work_off(jobs: Iterable[Job], ended: Callable[[Ended], Iterable[Job]], folde
     queue, running = sorted(jobs, key=_longest_first), list[_Running]()
     with tempfile.TemporaryDirectory() as outputs, _ended_together(running):
         while queue or running:
-            for job in startable(queue, [each.job for each in running], CORES):
+            for job in startable(queue, [each.job for each in running], CORES, MEMORY):
                 queue.remove(job)
                 with _signals_held_back():
                     running.append(_Running(job, folder, Path(outputs)))
@@ -132,13 +135,15 @@ def _environment() -> dict[str, str]:
     return {"GOMAXPROCS": "1", "GOGC": "300", **kept}
 
 
-def startable(queue: Sequence[Job], running: Sequence[Job], cores: int) -> list[Job]:
+def startable(queue: Sequence[Job], running: Sequence[Job], cores: int, memory: float) -> list[Job]:
     """What may start now, in the order of the queue.
 
-    Jobs that compute wait now and then, too: where no others run beside them, several cores get one more.
+    Jobs that wait take a quarter of a core, so there are more of them where none computes. Jobs that compute wait now
+    and then, too: where no others run beside them, several cores get one more.
     """
-    alone = cores > 1 and not any(job.waits for job in (*queue, *running))
-    room = {False: cores + alone, True: min(cores + 1, MOST_WAITING)}
+    there = (*queue, *running)
+    waiting = min(cores * (2 if any(not job.waits for job in there) else 3), MOST_WAITING, int(memory / MEMORY_OF_ONE))
+    room = {True: max(waiting, 1), False: cores + (cores > 1 and not any(job.waits for job in there))}
     chosen: list[Job] = []
     for job in queue:
         if sum(each.waits == job.waits for each in (*running, *chosen)) < room[job.waits]:

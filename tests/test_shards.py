@@ -15,13 +15,14 @@ from hypothesis import strategies as st
 
 from tests import jobs
 from tests import shards as shards_module
-from tests.jobs import MOST_WAITING, Ended, Job, startable, work_off
+from tests.jobs import MEMORY_OF_ONE, MOST_WAITING, Ended, Job, startable, work_off
 from tests.shards import LENGTH, SECONDS, USUAL, Case, shards
 
 FILES = [f"tests/{folder}/test_{name}.py" for folder in ("api", "sim", "e2e") for name in ("pods", "sets")]
 DURATIONS = st.dictionaries(st.tuples(st.sampled_from(FILES), st.booleans()), st.floats(0, 900))
 NAMES = st.builds("{}::test_{}".format, st.sampled_from(FILES), st.integers(0, 3000))
 SIMULATED = st.builds(Case, NAMES, st.just(False), controllers=st.just(False))
+PLENTY = 100 * MEMORY_OF_ONE
 CASES = SIMULATED | st.builds(Case, NAMES, st.just(True), controllers=st.booleans())
 
 
@@ -86,20 +87,28 @@ def test_known_durations_are_of_files_that_are_there() -> None:
 
 
 def test_jobs_that_wait_run_beside_those_that_compute() -> None:
-    computing, waiting = [_job(f"c{n}") for n in range(4)], [_job(f"w{n}", waits=True) for n in range(4)]
+    computing, waiting = [_job(f"c{n}") for n in range(4)], [_job(f"w{n}", waits=True) for n in range(5)]
 
-    assert startable([*waiting, *computing], [], cores=2) == [*waiting[:3], *computing[:2]]
-    assert startable(computing, waiting[:1], cores=2) == computing[:2]
-    assert startable(computing[1:], [*waiting[:2], computing[0]], cores=2) == [computing[1]]
-    assert startable([*waiting[3:], *computing], waiting[:3], cores=2) == computing[:2]
+    assert startable([*waiting, *computing], [], 2, PLENTY) == [*waiting[:4], *computing[:2]]
+    assert startable(computing, waiting[:1], 2, PLENTY) == computing[:2]
+    assert startable(computing[1:], [*waiting[:2], computing[0]], 2, PLENTY) == [computing[1]]
+    assert startable([*waiting[4:], *computing], waiting[:4], 2, PLENTY) == computing[:2]
 
 
 def test_one_more_computes_when_none_waits_beside() -> None:
     computing = [_job(f"c{n}") for n in range(5)]
 
-    assert startable(computing, [], cores=2) == computing[:3]
-    assert startable(computing[2:], computing[:2], cores=2) == computing[2:3]
-    assert startable(computing, [], cores=1) == computing[:1]
+    assert startable(computing, [], 2, PLENTY) == computing[:3]
+    assert startable(computing[2:], computing[:2], 2, PLENTY) == computing[2:3]
+    assert startable(computing, [], 1, PLENTY) == computing[:1]
+
+
+def test_more_wait_when_none_computes_beside() -> None:
+    waiting = [_job(f"w{n}", waits=True) for n in range(9)]
+
+    assert startable(waiting, [], 2, PLENTY) == waiting[:6]
+    assert startable(waiting[4:], waiting[:4], 2, PLENTY) == waiting[4:6]
+    assert startable(waiting, [], 1, PLENTY) == waiting[:3]
 
 
 def test_jobs_leave_bytecode_to_one_another(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -115,10 +124,13 @@ def test_jobs_leave_bytecode_to_one_another(tmp_path: Path, monkeypatch: pytest.
     assert said == ["False"]
 
 
-def test_a_machine_with_many_cores_is_not_filled_with_control_planes() -> None:
+def test_a_machine_is_not_filled_with_control_planes() -> None:
+    """Neither one with many cores nor one with little memory, which runs one nevertheless."""
     waiting = [_job(f"w{n}", waits=True) for n in range(9)]
 
-    assert startable(waiting, [], cores=64) == waiting[:MOST_WAITING]
+    assert startable(waiting, [], 64, PLENTY) == waiting[:MOST_WAITING]
+    assert startable(waiting, [], 64, 3.1 * MEMORY_OF_ONE) == waiting[:3]
+    assert startable(waiting, [], 64, MEMORY_OF_ONE / 2) == waiting[:1]
 
 
 def test_the_longest_job_starts_first_and_jobs_may_lead_to_others(
