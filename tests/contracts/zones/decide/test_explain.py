@@ -6,6 +6,7 @@ from datetime import timedelta
 
 import msgspec
 import pytest
+from msgspec import structs
 
 from fairlead.contracts.zones.decide import Snapshot
 from fairlead.contracts.zones.decide.groups import group_of
@@ -197,6 +198,16 @@ def test_two_zones_not_ready_block_with_both_zones_and_their_pods() -> None:
     )
     assert (shown.stands.phase, phases(shown)) == ("Blocked", ["Pending", "Pending", "Pending"])
     assert shown.next == ()
+
+
+def test_of_a_zone_that_is_being_deleted_nothing_is_to_come() -> None:
+    a, b = a_zone("a"), a_zone("b")
+    leaving = structs.replace(a, metadata=structs.replace(a.metadata, deletion_timestamp=NOW))
+
+    shown = explained(leaving, b, pods_of(a), pods_of(b))
+
+    assert blocks(shown) == [("roll", "ZoneLeaving", "statefulset/ingester-zone-a")]
+    assert shown.next == ("delete ingester-zone-b-0",)
 
 
 def test_a_wrong_strategy_blocks_with_the_zone_that_has_it() -> None:
