@@ -1,7 +1,7 @@
 """A client-side rate limit: one token bucket per API group, for writes, watches and the lists of caches.
 
-Live reads and Events go without a token (`Client.uncounted`): a decision that waits for its facts decides on older
-ones, and what is told to people must not hold up what is done.
+Live reads, Events and notes of our own go without a token (`Client.uncounted`): a decision that waits for its facts
+decides on older ones, and what is told to people, or kept for later, must not hold up what is done.
 
 A request waits for its token in the order of asking. One whose token would come after its deadline is refused at once:
 it takes no token, so those behind it are not held up by a request that is never sent.

@@ -182,6 +182,9 @@ class Write(Struct, frozen=True, kw_only=True):
     min_timeout_seconds: float = 0.0
     """Seconds that it may take even where others may not: for a write that waits for admission and is bound to what it
     changes, so that one that arrives late does no harm."""
+    uncounted: bool = False
+    """Whether it goes past the client-side limit: for a note of our own that somebody waits for who did not ask for
+    it."""
 
 
 class Delete(Write, frozen=True, kw_only=True, tag=True):

@@ -215,7 +215,8 @@ class Ask(Struct, frozen=True):
     """Seconds for which an answer given in an earlier round may serve."""
     no_reply_max_age: float = 0
     """Seconds for which it may serve that nobody answered at the same place, whatever the question was about: so that
-    waiting in vain is not repeated. For a question with a `max_age`."""
+    waiting in vain is not repeated. Without a `max_age` that holds only for what took the whole time of the question.
+    """
     is_expected_to_fail: bool = False
     """Whether a failure is an ordinary wait, and no error for whoever reads the log."""
 

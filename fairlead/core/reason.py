@@ -35,6 +35,7 @@ class Reason(Enum):
     PAUSED = "Paused", ReasonKind.HELD, "the pause is removed"
     OTHER_ZONE_AHEAD = "OtherZoneAhead", ReasonKind.WAITING, "the zone before it is done"
     OTHER_ZONE_NOT_READY = "OtherZoneNotReady", ReasonKind.BLOCKED, "the other zone is ready again"
+    PAUSED_ZONE_NOT_READY = "PausedZoneNotReady", ReasonKind.WAITING, "the pods of the paused zone become ready"
     TWO_ZONES_NOT_READY = "TwoZonesNotReady", ReasonKind.BLOCKED, "at most one of these zones is not ready"
     SOAKING = "Soaking", ReasonKind.WAITING, "the zone before it has been ready for its soak time"
     HEALTH_CHECK_FAILING = (

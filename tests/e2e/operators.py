@@ -66,6 +66,8 @@ class Operator:
         lease: str | None = None,
         identity: str = "operator",
         settings: Settings | None = None,
+        qps: float = 0.0,
+        burst: int = 0,
         through: Callable[[Transport], Transport] = lambda transport: transport,
     ) -> None:
         self.metrics = Metrics()
@@ -81,6 +83,8 @@ class Operator:
             resync=RESYNC,
             lease=lease,
             identity=identity,
+            qps=qps,
+            burst=burst,
             parts=(zones(settings or Settings()),),
         )
 

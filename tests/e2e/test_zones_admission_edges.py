@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+from datetime import timedelta
 from typing import Any
 
 import msgspec
@@ -282,6 +283,27 @@ async def test_e30_at_most_32_pods_are_called_at_once_and_all_must_succeed(site:
     assert pods.called("DELETE", since) == []
     assert pods.most_at_once == 32
     assert await replicas(site) == 0
+
+
+@everywhere(controllers=False, long=True)
+async def test_b12_a_limit_of_calls_keeps_no_large_downscale_from_being_prepared(site: Site) -> None:
+    """A downscale writes one time, however many pods go; the notes on the pods are ours and do not count."""
+    pods = await endpoints(site)
+    await a_prepared_zone(site, "a", 70, pods=pods)
+    pods.answer("a-69", "POST", Answer(500))
+    await prepared(site, operator=Operator(site, qps=5, burst=10))
+
+    begun = clock.now()
+    denied = await scaled(site, 3)
+    took = clock.now() - begun
+
+    assert denied.status == 400
+    assert "a-69" in denied.text
+    assert len(pods.called("DELETE")) == 67
+    assert took < timedelta(seconds=5), "whoever is denied is told at once"
+
+    pods.answer("a-69", "POST", None)
+    assert (await scaled(site, 3)).status == 200
 
 
 @everywhere(controllers=False)

@@ -210,6 +210,58 @@ def is_warning(event: Tree) -> bool:
 
 
 @everywhere(long=True)
+async def test_zones_that_grow_together_in_a_rollout_are_waited_for_and_block_nothing(site: Site) -> None:
+    """E-6: an autoscaler grows them, and their new pods become ready by themselves."""
+    await site.history.follow(EVENTS)
+    await three_zones(site)
+    play = await begin(site)
+    await roll(site, hold=True)
+    await site.until(lambda: pods_out(site) == [f"{PREFIX}a-0"])
+
+    for letter in "bc":
+        await change(site, STATEFULSETS, f"{PREFIX}{letter}", {"spec": {"replicas": 4}})
+    await site.until(lambda: len(pods_out(site)) == 3)
+    await play.operator.at_rest()
+    shown = await explained(site)
+    assert shown.blocked_by[0].text == f"3 zones are not ready: {PREFIX}a, {PREFIX}b, {PREFIX}c"
+    assert (shown.outcome, blocked(play, "TwoZonesNotReady")) == ("waiting", False)
+
+    for pod in ("b-3", "c-3", "a-0"):
+        await release(site, f"{PREFIX}{pod}")
+    await site.until(lambda: pods_out(site) == [f"{PREFIX}a-1"])
+    await play.operator.at_rest()
+    await site.history.caught_up()
+    assert play.deletions == ["a-0", "a-1"]
+    assert warned(site) == [], "nobody needs to act"
+
+
+@everywhere(long=True)
+async def test_a_pod_of_a_paused_zone_that_starts_is_waited_for_and_blocks_nothing(site: Site) -> None:
+    """H-8: it holds the others back, and becomes ready by itself."""
+    await site.history.follow(EVENTS)
+    await three_zones(site)
+    held = {"metadata": {"annotations": {HOLD: "true"}}}
+    paused = {"metadata": {"annotations": {PAUSED: "true"}}, "spec": {"template": held}}
+    await change(site, STATEFULSETS, f"{PREFIX}a", paused)
+    await by_hand(site, f"{PREFIX}a-1")
+    await site.until(lambda: pods_out(site) == [f"{PREFIX}a-1"])
+
+    play = await begin(site)
+    await roll(site, hold=True)
+    await play.operator.at_rest()
+    shown = await explained(site)
+    assert shown.blocked_by[0].text == f"{PREFIX}a is paused and not ready, which holds back {PREFIX}b, {PREFIX}c"
+    assert (shown.outcome, blocked(play, "OtherZoneNotReady")) == ("waiting", False)
+
+    await release(site, f"{PREFIX}a-1")
+    await site.until(lambda: pods_out(site) == [f"{PREFIX}b-0"])
+    await play.operator.at_rest()
+    await site.history.caught_up()
+    assert play.deletions == ["b-0"]
+    assert warned(site) == []
+
+
+@everywhere(long=True)
 async def test_outdated_pods_stuck_in_two_zones_are_named_and_deleting_them_helps(site: Site) -> None:
     """Nobody may delete a pod of either zone but a person, who is told which."""
     await three_zones(site)

@@ -145,7 +145,8 @@ class Wire:
 async def rests(site: Site, play: Play) -> None:
     """Holds when, after what there is to say has been said, an hour passes without a write while passes go on."""
     assert isinstance(site.ground, SimGround)
-    await asyncio.sleep(DEFAULT_DEADLINE.total_seconds() + MINUTE)
+    # A pod that is terminating counts as stuck so long after its grace period, which is ten minutes as well.
+    await asyncio.sleep(2 * DEFAULT_DEADLINE.total_seconds() + MINUTE)
     version, passes = site.ground.cluster.store.revision, play.operator.passes()
 
     await asyncio.sleep(HOUR)

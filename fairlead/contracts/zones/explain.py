@@ -252,8 +252,8 @@ def coming(order: ZoneOrder, verdict: Verdict) -> Iterator[str]:
 
 
 def chore_of(zone: Zone, going: set[str]) -> str:
-    """What is left to do in a zone after the pods and zones in `going`; empty when nothing is, or it is paused."""
-    if zone.is_paused or zone.is_current or zone.ref.uid in going:
+    """What is left to do in a zone after the pods and zones in `going`; empty where nothing is, or nothing will be."""
+    if zone.is_paused or zone.is_leaving or zone.is_current or zone.ref.uid in going:
         return ""
     if zone.is_stale or not zone.knows_revisions:
         return f"zone {zone.name}"

@@ -52,6 +52,9 @@ REASONS: dict[Reason, Words] = {
         "{object} is paused and not ready, which holds back {detail}",
         BLOCKED,
     ),
+    Reason.PAUSED_ZONE_NOT_READY: Words(
+        "warn", "paused zone not ready", "{object} is paused and not ready, which holds back {detail}"
+    ),
     Reason.BUDGET_USED: Words("info", "budget reached", "{object}: {detail}"),
     Reason.DISRUPTION_BUDGET: Words(
         "info", "disruption budget reached", "{object} is not deleted because of its disruption budget: {detail}"

@@ -30,7 +30,9 @@ from fairlead.engine.decide.certificate import (
     handover,
     has_ended,
     is_ours_to_renew,
+    is_premature,
     is_reminder_due,
+    until_end,
     until_renewal,
 )
 from kubeloop import clock
@@ -224,13 +226,16 @@ class FromFiles:
 
 
 async def _expiry(credentials: Credentials, log: FilteringBoundLogger) -> None:
-    """Returns when the certificate that is served has expired."""
-    if credentials.facts.not_after is None:
+    """Returns when the certificate that is served is of no use to anybody; the next process replaces it."""
+    served = credentials.facts
+    if served.not_after is None:
         raise TypeError("a certificate is served whose end is not known")
-    await until(credentials.facts.not_after)
-    log.info(
-        "certificate expired", not_after=str(credentials.facts.not_after), help="the process ends to be started anew"
-    )
+    while left := until_end(served, clock.now()):  # noqa: ASYNC110  (the clock may be set meanwhile)
+        await asyncio.sleep(min(left.total_seconds(), LONGEST_SLEEP))
+    message, end = "certificate expired", {"not_after": str(served.not_after)}
+    if is_premature(served, clock.now()):
+        message, end = "certificate not valid yet", {"not_before": str(served.not_before)}
+    log.info(message, **end, help="the process ends to be started anew")
 
 
 async def renewal(served: CertificateFacts) -> None:
@@ -239,8 +244,3 @@ async def renewal(served: CertificateFacts) -> None:
         await asyncio.sleep(min(left.total_seconds(), LONGEST_SLEEP))
     if left is None:
         raise TypeError("a certificate is served whose life is not known")
-
-
-async def until(moment: datetime) -> None:
-    while (left := (moment - clock.now()).total_seconds()) > 0:  # noqa: ASYNC110  (the clock may be set meanwhile)
-        await asyncio.sleep(min(left, LONGEST_SLEEP))

@@ -74,6 +74,8 @@ def fate_of(stored: CertificateFacts | None, secret: str, name: str, now: dateti
         return Broken(_repair(secret, stored.problem))
     if has_ended(stored, now):
         return Make("the certificate has expired")
+    if is_premature(stored, now):
+        return Make(f"the certificate is not valid before {stored.not_before}: the clock that it was made by was ahead")
     if name not in stored.names:
         return Make(f"the certificate is for {', '.join(stored.names) or 'no name'} and not for {name}")
     return Use()
@@ -131,6 +133,21 @@ def has_ended(served: CertificateFacts, now: datetime) -> bool:
     return served.not_after is None or served.not_after <= now
 
 
+def is_premature(served: CertificateFacts, now: datetime) -> bool:
+    """Whether it is one of ours that is not valid yet: made by a clock that was ahead, so that others do not accept it.
+
+    What others made is theirs, and may be meant for later.
+    """
+    return served.by_contract and served.not_before is not None and now < served.not_before
+
+
+def until_end(served: CertificateFacts, now: datetime) -> timedelta:
+    """For how long a certificate can be served to which no successor is made in this process."""
+    if served.not_after is None or is_premature(served, now):
+        return timedelta()
+    return max(served.not_after - now, timedelta())
+
+
 def renewal_of(stored: CertificateFacts) -> datetime | None:
     """When a certificate is due to be renewed: after two thirds of its life. Of 365 days that is day 243."""
     if stored.not_before is None or stored.not_after is None:
@@ -140,14 +157,11 @@ def renewal_of(stored: CertificateFacts) -> datetime | None:
 
 
 def until_renewal(served: CertificateFacts, now: datetime) -> timedelta | None:
-    """How long a certificate is served until it is due to be renewed; None: its life is not known.
-
-    One that is not valid yet was made by a clock that was ahead: others do not accept it, so it is due at once.
-    """
+    """How long a certificate is served until it is due to be renewed; None: its life is not known."""
     due = renewal_of(served)
-    if due is None or served.not_before is None:
+    if due is None:
         return None
-    return timedelta() if now < served.not_before else max(due - now, timedelta())
+    return timedelta() if is_premature(served, now) else max(due - now, timedelta())
 
 
 def last_call(stored: CertificateFacts) -> datetime | None:

@@ -48,9 +48,7 @@ class AnswerCache:
         """The answer that still serves, if there is one."""
         if isinstance(question.to, Discover):
             return _living(self._kinds, question.to)
-        if question.max_age <= 0:
-            return None
-        known = _living(self._answers, question)
+        known = _living(self._answers, question) if question.max_age > 0 else None
         if known is None and question.no_reply_max_age > 0:
             there = _living(self._answers, _place(question))
             return there if isinstance(there, Bad) else None
@@ -63,10 +61,11 @@ class AnswerCache:
             if isinstance(answer, Good):
                 seconds = SERVED_FOR if _FOUND.decode(answer.value) else ABSENT_FOR
                 _keep(self._kinds, question.to, _Entry(answer, now, now + seconds), self._most)
-        elif question.max_age > 0:
+            return
+        if question.max_age > 0:
             _keep(self._answers, question, _Entry(answer, now, now + question.max_age), self._most)
-            if question.no_reply_max_age > 0 and isinstance(answer, Bad) and not answer.code:
-                _keep(self._answers, _place(question), _Entry(answer, now, now + question.no_reply_max_age), self._most)
+        if question.no_reply_max_age > 0 and _is_in_vain(question, answer):
+            _keep(self._answers, _place(question), _Entry(answer, now, now + question.no_reply_max_age), self._most)
 
     def overtaken(self, call: Http) -> None:
         """This call is being made: what other methods were answered at the same place does not hold after it."""
@@ -78,6 +77,13 @@ class AnswerCache:
         entry = self._kinds.get(Discover(ref.resource.group, ref.resource.kind))
         if entry is not None:
             entry.until = min(entry.until, entry.at + ABSENT_FOR)
+
+
+def _is_in_vain(question: Ask, answer: Answer) -> bool:
+    """Whether asking again would be waiting in vain; where every answer counts, what failed at once is asked again."""
+    if not isinstance(answer, Bad) or answer.code:
+        return False
+    return question.max_age > 0 or answer.kind == "timeout"
 
 
 def _place(question: Ask) -> Ask:

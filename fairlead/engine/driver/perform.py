@@ -199,7 +199,8 @@ async def _send(write: AnyWrite, scope: str, effects: Effects) -> tuple[str, str
 
 
 async def _answered(message: Request, write: AnyWrite, ref: Ref, effects: Effects) -> Response:
-    slow, client, seconds = effects.slow, effects.client, max(effects.timeout, write.min_timeout_seconds)
+    slow, seconds = effects.slow, max(effects.timeout, write.min_timeout_seconds)
+    client = effects.client.uncounted() if write.uncounted else effects.client
     if slow is not None:
         # The own rate limit says nothing about the server, and what waits for it longer rests on older facts.
         if client.limiter is not None:

@@ -226,7 +226,7 @@ def _records(outside: AskContext) -> Records:
 async def _written(write: AnyWrite, outside: AskContext, deadline: float | None) -> Answer:
     async def send(client: Client) -> Answer:
         message = structs.replace(request_for(write), retry_when_throttled=write.repeatable)
-        body = (await client.call(message)).body
+        body = (await (client.uncounted() if write.uncounted else client).call(message)).body
         return Good(metadata_in(body, message.doing) if _is_secret(subject(write).resource) else body)
 
     return await timed(send, outside, outside.write_timeout, deadline)

@@ -237,6 +237,49 @@ def test_pods_that_do_not_answer_do_not_hold_up_the_rollout() -> None:
     assert times[1] < times[0] + 1
 
 
+def test_pods_that_are_to_go_and_do_not_answer_do_not_hold_up_the_rollout() -> None:
+    """D4: the downscale waits for them, the rollout does not, and they are asked again soon enough (L4)."""
+
+    async def rolled(world: World, *, silent: bool) -> float:
+        await a_template(world, 2)
+        reference = {MIRROR_NAME: "rt", MIRROR_KIND: "ReplicaTemplate", API_VERSION: TEMPLATES.api_version}
+        await a_zone(world, "zone-a", 3, **reference, **{DELAY: "1h", DELAY_URL: "http://pod:8080/prepare"})
+        pods, answering, calls = Pods(world, 2), asyncio.Event(), list[float]()
+
+        async def answer(call: Call) -> Reply:
+            if call.method == "POST":
+                calls.append(clock.monotonic())
+            if silent:
+                await answering.wait()
+            return Reply(200, msgspec.json.encode({"timestamp": int(clock.now().timestamp()) - 60}))
+
+        world.cluster.network.serve("zone-a-2.zone-a.test.svc.cluster.local:8080", answer)
+        async with world.operating():
+            await world.until(lambda: len(calls) > 0)
+            await asyncio.sleep(6)
+            begun = clock.monotonic()
+            await world.roll("zone-a")
+            await world.until(lambda: world.is_rolled("test", "zone-a"))
+            took = clock.monotonic() - begun
+
+            assert not pods.since, "those that stay are not told to prepare"
+            answering.set()
+            asked = len(calls)
+            await world.until(lambda: len(calls) > asked, within=2 * NO_REPLY_MAX_AGE_SECONDS)
+        return took
+
+    times: list[float] = []
+
+    for silent in (False, True):
+
+        async def scenario(world: World, silent: bool = silent) -> None:
+            times.append(await rolled(world, silent=silent))
+
+        play(scenario)
+
+    assert times[1] < times[0] + 5
+
+
 def test_pods_roll_although_a_scale_is_refused_and_the_scale_is_tried_again() -> None:
     """E-13."""
 

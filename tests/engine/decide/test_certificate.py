@@ -45,6 +45,21 @@ VALID = CertificateFacts(not_before=NOW - timedelta(days=1), not_after=NOW + tim
             Make,
             id="H-11: one for another name is replaced like an expired one",
         ),
+        pytest.param(
+            CertificateFacts(
+                not_before=NOW + timedelta(seconds=1),
+                not_after=NOW + timedelta(days=9),
+                names=(NAME,),
+                by_contract=True,
+            ),
+            Make,
+            id="C3: one of ours that is not valid yet was made by a clock that was ahead",
+        ),
+        pytest.param(
+            CertificateFacts(not_before=NOW + timedelta(days=1), not_after=NOW + timedelta(days=9), names=(NAME,)),
+            Use,
+            id="C5: one of others that is not valid yet is theirs",
+        ),
         pytest.param(CertificateFacts(("ca", "cert")), Broken, id="C4: a missing key is not repaired"),
         pytest.param(CertificateFacts(()), Broken, id="C4: entries of other names only are not overwritten"),
         pytest.param(

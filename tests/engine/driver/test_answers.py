@@ -64,6 +64,24 @@ def test_silence_serves_longer_at_its_place_whomever_the_question_is_about() -> 
     run(scenario())
 
 
+def test_of_a_question_that_wants_new_answers_only_a_wait_in_vain_is_not_repeated() -> None:
+    async def scenario() -> None:
+        kept = AnswerCache()
+        asked = Ask(Http("POST", "http://a-0.svc/prepare", "uid-1"), effect=True, no_reply_max_age=60)
+        another = structs.replace(asked, to=structs.replace(asked.to, subject="uid-2"))
+
+        for answered in (Good(b"done"), Bad("failed", code=500), Bad("unreachable")):
+            kept.put(asked, answered)
+            assert kept.get(asked) is None
+
+        kept.put(asked, Bad("timeout"))
+        assert (kept.get(asked), kept.get(another)) == (Bad("timeout"), Bad("timeout"))
+        kept.overtaken(Http("DELETE", "http://a-0.svc/prepare"))
+        assert kept.get(asked) is None
+
+    run(scenario())
+
+
 def test_a_question_that_names_no_age_is_asked_anew() -> None:
     async def scenario() -> None:
         kept = AnswerCache()

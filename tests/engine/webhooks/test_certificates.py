@@ -118,6 +118,52 @@ def test_a_certificate_that_is_not_valid_yet_by_a_clock_that_was_set_back_is_ren
     run(scenario())
 
 
+def test_l5_a_certificate_that_a_clock_ahead_made_ends_the_process_and_is_made_anew_at_the_next_start(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """No API server whose clock is right trusts it for a month, and until then all that webhooks judge is refused."""
+
+    async def scenario() -> None:
+        world, now = World(), clock.now
+        await configure(world, ONE)
+        kept = SelfSigned(world.stored(lifetime=360 * DAY), injector_of(world), world.log.logger(), renews=False)
+        first = (await kept.start()).pair
+        task = asyncio.create_task(kept.run())
+        await asyncio.sleep(1)
+
+        monkeypatch.setattr(clock, "now", lambda: now() - 30 * DAY)
+        await asyncio.sleep(LONGEST_SLEEP + 1)
+        assert task.done(), "the process is to be started anew"
+        again = SelfSigned(world.stored(lifetime=360 * DAY), injector_of(world), world.log.logger(), renews=False)
+        served = await again.start()
+
+        assert world.log.of("certificate not valid yet")
+        assert served.pair != first
+        assert served.facts.not_before is not None
+        assert served.facts.not_before <= clock.now()
+        assert await bundles_of(world, ONE) == [served.pair.authority]
+
+    run(scenario())
+
+
+def test_a_certificate_of_others_that_is_not_valid_yet_ends_no_process_and_is_not_replaced() -> None:
+    async def scenario() -> None:
+        world = World()
+        theirs = a_pair_of_others(NAME, clock.now() + DAY, 30 * DAY)
+        await world.fill(**theirs.entries())
+        kept = SelfSigned(world.stored(), None, world.log.logger(), renews=False)
+
+        served = await kept.start()
+        task = asyncio.create_task(kept.run())
+        await asyncio.sleep(2 * LONGEST_SLEEP)
+
+        assert served.pair == theirs
+        assert not task.done()
+        task.cancel()
+
+    run(scenario())
+
+
 class Hindered:
     """An API server that refuses some requests for webhook configurations while `on`."""
 

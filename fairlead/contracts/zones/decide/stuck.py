@@ -27,6 +27,7 @@ MOST_NAMED = 10
 FOR_PODS = (
     Reason.BUDGET_USED,
     Reason.DISRUPTION_BUDGET,
+    Reason.PAUSED_ZONE_NOT_READY,
     Reason.PODS_NOT_READY,
     Reason.POD_MISSING,
     Reason.POD_TERMINATING,
@@ -57,9 +58,21 @@ def judged(verdict: Verdict, group: Group) -> Verdict:
     zones = group.not_ready
     troubles = [trouble for zone in zones for _, trouble in troubles_of(zone, group.at)]
     if troubles and all(trouble.is_past for trouble in troubles) and not any(map(is_coming, zones)):
-        return structs.replace(verdict, reason=Reason.POD_STUCK)
+        return structs.replace(verdict, reason=blocking(verdict.reason, group))
     looks = [moment for moment in (verdict.again, *(trouble.until for trouble in troubles)) if moment is not None]
     return structs.replace(verdict, again=min(looks, default=None))
+
+
+def blocking(wait: Reason, group: Group) -> Reason:
+    """What blocks a group that waited for this, when the pods that it waited for are all stuck.
+
+    Where nothing is to be rolled, as in a group that was just created, zones do not block one another.
+    """
+    if wait is Reason.PAUSED_ZONE_NOT_READY:
+        return Reason.OTHER_ZONE_NOT_READY
+    if wait is Reason.ZONES_NOT_READY and any(map(is_on_its_way, group.zones)):
+        return Reason.TWO_ZONES_NOT_READY
+    return Reason.POD_STUCK
 
 
 def is_coming(zone: Zone) -> bool:

@@ -99,8 +99,8 @@ def told(zone: Zone, reason: Reason, object_: str, detail: str) -> Waiting:
 def zone_waits(zone: Zone, reason: Reason, group: Group) -> tuple[Waiting, ...]:
     """Why one zone does not go on."""
     match reason:
-        case Reason.OTHER_ZONE_NOT_READY:
-            return holding(zone, group), *pods_of(zone, group)
+        case Reason.PAUSED_ZONE_NOT_READY | Reason.OTHER_ZONE_NOT_READY:
+            return holding(zone, reason, group), *pods_of(zone, group)
         case Reason.BUDGET_USED:
             return spent(zone, group), *pods_of(zone, group)
         case Reason.POD_TERMINATING | Reason.POD_MISSING | Reason.PODS_NOT_READY | Reason.POD_UNRIPE:
@@ -184,9 +184,9 @@ def several(group: Group, reason: Reason) -> Waiting:
     return structs.replace(wait, advice=deadlock(group))
 
 
-def holding(zone: Zone, group: Group) -> Waiting:
+def holding(zone: Zone, reason: Reason, group: Group) -> Waiting:
     others = ", ".join(other.name for other in group.zones if not other.is_current and not other.is_paused)
-    return about(zone, Reason.OTHER_ZONE_NOT_READY, detail=others, since=zone_since(zone, group))
+    return about(zone, reason, detail=others, since=zone_since(zone, group))
 
 
 def spent(zone: Zone, group: Group) -> Waiting:

@@ -6,6 +6,7 @@ from datetime import timedelta
 
 import msgspec
 import pytest
+from msgspec import structs
 
 from fairlead.contracts.zones.decide import Snapshot
 from fairlead.contracts.zones.decide.groups import group_of
@@ -182,11 +183,11 @@ def test_finishing_records_and_the_next_zone_goes_on() -> None:
 def test_two_zones_not_ready_block_with_both_zones_and_their_pods() -> None:
     a, b, c = a_zone("a"), a_zone("b"), a_zone("c")
 
-    shown = explained(a, b, c, pods_of(a, _0="notReady"), pods_of(b, _1="missing"), pods_of(c))
+    shown = explained(a, b, c, pods_of(a, _0="stuck"), pods_of(b, _1="missing"), pods_of(c))
 
     assert blocks(shown) == [
         ("blocked", "TwoZonesNotReady", "statefulset/ingester-zone-a"),
-        ("blocked", "PodsNotReady", "pod/ingester-zone-a-0"),
+        ("blocked", "PodStuck", "pod/ingester-zone-a-0"),
         ("blocked", "PodMissing", "pod/ingester-zone-b-1"),
     ]
     assert shown.blocked_by[0].text == (
@@ -199,6 +200,16 @@ def test_two_zones_not_ready_block_with_both_zones_and_their_pods() -> None:
     assert shown.next == ()
 
 
+def test_of_a_zone_that_is_being_deleted_nothing_is_to_come() -> None:
+    a, b = a_zone("a"), a_zone("b")
+    leaving = structs.replace(a, metadata=structs.replace(a.metadata, deletion_timestamp=NOW))
+
+    shown = explained(leaving, b, pods_of(a), pods_of(b))
+
+    assert blocks(shown) == [("roll", "ZoneLeaving", "statefulset/ingester-zone-a")]
+    assert shown.next == ("delete ingester-zone-b-0",)
+
+
 def test_a_wrong_strategy_blocks_with_the_zone_that_has_it() -> None:
     a, b = a_zone("a"), a_zone("b", strategy="RollingUpdate")
 
@@ -208,17 +219,17 @@ def test_a_wrong_strategy_blocks_with_the_zone_that_has_it() -> None:
     assert (shown.stands.phase, phases(shown)) == ("Blocked", ["Pending", "Pending"])
 
 
-def test_a_paused_zone_that_is_not_ready_is_what_blocks_the_others() -> None:
+def test_a_paused_zone_that_is_not_ready_is_what_holds_the_others_back() -> None:
     a, b = a_zone("a", paused="true"), a_zone("b")
 
     shown = explained(a, b, pods_of(a, _0="notReady"), pods_of(b))
 
     assert blocks(shown) == [
-        ("roll", "OtherZoneNotReady", "statefulset/ingester-zone-a"),
+        ("roll", "PausedZoneNotReady", "statefulset/ingester-zone-a"),
         ("roll", "PodsNotReady", "pod/ingester-zone-a-0"),
     ]
-    assert phases(shown) == ["Paused", "Pending"]
-    assert shown.next == ()
+    assert (shown.outcome, phases(shown)) == ("waiting", ["Paused", "Pending"])
+    assert shown.next == ("delete ingester-zone-b-0",)
 
 
 def test_a_pause_is_said_where_nothing_waits_for_it() -> None:

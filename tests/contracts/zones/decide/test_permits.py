@@ -215,8 +215,39 @@ def test_what_the_cache_denies_already_is_not_asked_for() -> None:
     assert isinstance(held, Hold)
     assert held.reason is Reason.DISRUPTION_BUDGET
     assert held.again == NOW + timedelta(minutes=3, milliseconds=1)
-    assert held.details[0] == ("pod/ingester-zone-a-0", "2 pods not ready in partition 0")
+    name, why = held.details[0]
+    assert (name, why.partition(": ")[0]) == ("pod/ingester-zone-a-0", "2 pods not ready in partition 0")
+    assert why.partition(": ")[2] == (
+        "ingester-zone-b-0 is ready, and counts as ready when it has been so for 5m0s, after 2026-03-01T12:03:00Z"
+    )
     assert [type(ask.to) for ask in live.asked if isinstance(ask, Ask)] == [Read]
+
+
+@pytest.mark.parametrize("ready_time", [None, "yesterday"])
+def test_a_peer_of_which_nobody_knows_since_when_it_is_ready_is_named(ready_time: str | None) -> None:
+    """Where the operator may not patch pods no peer ever counts: all pods are ready, and the rollout waits."""
+    live, guard = outdated(), a_guard(regex=REGEX, delay=300.0)
+    for name, pod in live.pods.items():
+        marked = a_guarded_pod(live.zones[name[:-2]], int(name[-1]), ready_time=ready_time)
+        live.pods[name] = structs.replace(pod, metadata=marked.metadata)
+
+    held = verdict(live, guard).verdict
+
+    assert isinstance(held, Hold)
+    name, why = held.details[0]
+    assert (name, why.partition(": ")[0]) == ("pod/ingester-zone-a-0", "2 pods not ready in partition 0")
+    assert why.partition(": ")[2] == (
+        "ingester-zone-b-0 is ready, but its annotation grafana.com/ready-time does not say since when; the operator"
+        " writes it where it may patch pods"
+    )
+
+
+def test_an_eviction_is_answered_in_the_words_of_the_contract_whatever_the_reason() -> None:
+    live, guard = outdated(), a_guard(regex=REGEX, delay=300.0)
+
+    refused = live.evict("ingester-zone-a-0", guard)
+
+    assert (refused.code, refused.message) == (429, "2 pods not ready in partition 0")
 
 
 def test_a_lost_swap_begins_anew() -> None:

@@ -101,11 +101,11 @@ def test_no_other_zone_starts_before_the_pods_are_ripe() -> None:
     assert decision.verdict == Hold(Reason.POD_UNRIPE, again=RIPE)
 
 
-def test_two_zones_that_are_not_ripe_block_the_group_until_the_first_is() -> None:
+def test_two_zones_that_are_not_ripe_hold_the_group_until_the_first_is() -> None:
     a, b, c = (a_zone(letter, min_ready=30) for letter in "abc")
     everything = seen(a, b, c, pods("a", JUST_NOW, EARLIER, EARLIER), pods("b", NOW, EARLIER, EARLIER), pods_of(c))
 
-    assert settled(everything).verdict == Hold(Reason.TWO_ZONES_NOT_READY, again=RIPE)
+    assert settled(everything).verdict == Hold(Reason.ZONES_NOT_READY, again=RIPE)
 
 
 def test_a_pod_that_does_not_say_since_when_is_not_waited_for_by_time() -> None:

@@ -8,7 +8,7 @@ import pytest
 from fairlead.core.decision import Hold, Move
 from fairlead.core.reason import Reason
 from tests.builders import a_pod, a_zone, body_of, pods_of, seen, waiting
-from tests.contracts.zones.decide.judging import completed, deleted, settled
+from tests.contracts.zones.decide.judging import completed, deleted, settled, waits_for
 
 
 def test_1_by_default_one_pod_of_the_first_zone_goes() -> None:
@@ -52,6 +52,16 @@ def test_5_with_two_zones_not_ready_nothing_goes_and_both_are_named() -> None:
 
     decision = settled(seen(a, b, c, pods_of(a, _0="notReady"), pods_of(b, _0="notReady"), pods_of(c)))
 
+    assert waits_for(decision) is Reason.ZONES_NOT_READY
+    assert not decision.verdict.reason.fails
+    assert decision.tell == (), "they may become ready by themselves"
+
+
+def test_5_two_zones_whose_pods_do_not_become_ready_block_and_both_are_told() -> None:
+    a, b, c = a_zone("a", ready=2), a_zone("b", ready=2), a_zone("c")
+
+    decision = settled(seen(a, b, c, pods_of(a, _0="stuck"), pods_of(b, _0="stuck"), pods_of(c)))
+
     assert decision.verdict == Hold(Reason.TWO_ZONES_NOT_READY)
     assert not decision.verdict.reason.fails
     assert [(tell.about.name[-1], tell.warning, tell.reason) for tell in decision.tell] == [
@@ -66,7 +76,7 @@ def test_6_terminating_pods_count_before_the_status_shows_them() -> None:
 
     decision = settled(seen(a, b, pods_of(a, _0="terminating"), pods_of(b, _2="terminating")))
 
-    assert decision.verdict == Hold(Reason.TWO_ZONES_NOT_READY)
+    assert waits_for(decision) is Reason.ZONES_NOT_READY
 
 
 def test_7_a_missing_pod_counts_before_the_status_shows_it() -> None:
@@ -155,6 +165,15 @@ def test_35_a_paused_zone_that_is_not_ready_holds_the_others_back() -> None:
     a, b = a_zone("a", paused="true"), a_zone("b")
 
     decision = settled(seen(a, b, pods_of(a, _1="notReady"), pods_of(b)))
+
+    assert waits_for(decision) is Reason.PAUSED_ZONE_NOT_READY
+    assert decision.tell == (), "it may become ready by itself"
+
+
+def test_35_a_paused_zone_that_does_not_become_ready_blocks_the_others() -> None:
+    a, b = a_zone("a", paused="true"), a_zone("b")
+
+    decision = settled(seen(a, b, pods_of(a, _1="stuck"), pods_of(b)))
 
     assert decision.verdict == Hold(Reason.OTHER_ZONE_NOT_READY)
     assert [(tell.about.name, tell.reason) for tell in decision.tell] == [("ingester-zone-a", "RolloutBlocked")]

@@ -277,15 +277,28 @@ def test_outdated_stuck_pods_in_two_zones_name_the_pods_to_delete() -> None:
 
 def test_a_zone_that_deleting_would_not_help_is_not_named() -> None:
     a, b = a_zone("a", ready=2), a_zone("b", ready=1)
-    pods = (crashing(a), *pods_of(a)[1:], *pods_of(b, _0="stuck", _1="notReady"))
+    pods = (crashing(a), *pods_of(a)[1:], *pods_of(b, _0="stuck", _1="stuck new"))
 
-    assert shown(seen(a, b, pods)).blocked_by[0].advice == ()
+    first = shown(seen(a, b, pods)).blocked_by[0]
+    assert (first.reason, first.advice) == ("TwoZonesNotReady", ())
+
+
+def test_zones_of_which_a_pod_starts_are_waited_for_though_others_are_stuck() -> None:
+    """When it is ready, one zone may be left that is not, and that one is rolled."""
+    a, b = a_zone("a", ready=2), a_zone("b", ready=2)
+    pods = (*pods_of(a, _0="stuck"), *pods_of(b, _1="notReady"))
+
+    document = shown(seen(a, b, pods))
+
+    assert (document.outcome, document.stands.phase) == ("waiting", "Waiting")
+    assert {block.reason for block in document.blocked_by} == {"ZonesNotReady", "PodStuck", "PodsNotReady"}
+    assert settled(seen(a, b, pods)).verdict.again is not None
 
 
 def test_every_zone_that_is_not_ready_is_told_of_once() -> None:
     a, b = a_zone("a", ready=2), a_zone("b", ready=2)
 
-    told = settled(seen(a, b, pods_of(a, _0="notReady"), pods_of(b, _1="notReady"))).tell
+    told = settled(seen(a, b, pods_of(a, _0="stuck"), pods_of(b, _1="stuck"))).tell
 
     assert [tell.about.name for tell in told] == ["ingester-zone-a", "ingester-zone-b"]
     assert len({tell.text for tell in told}) == 1

@@ -77,7 +77,7 @@ def test_a_paused_zone_that_is_not_ready_keeps_another_from_being_recorded() -> 
 
     decision = settled(seen(a, b, pods_of(a, "new"), pods_of(b, _0="terminating")))
 
-    assert decision.verdict == Hold(Reason.OTHER_ZONE_NOT_READY)
+    assert waits_for(decision) is Reason.PAUSED_ZONE_NOT_READY
 
 
 def test_a_paused_zone_that_is_not_ready_blocks_nobody_who_has_nothing_to_do() -> None:
@@ -96,7 +96,7 @@ def test_a_zone_whose_status_is_stale_counts_as_one_with_work() -> None:
 
     decision = settled(seen(a, b, pods_of(a, "new", _0="notReady"), pods_of(b, "new")))
 
-    assert decision.verdict == Hold(Reason.OTHER_ZONE_NOT_READY)
+    assert waits_for(decision) is Reason.PAUSED_ZONE_NOT_READY
 
 
 def test_all_finished_zones_up_to_the_active_one_are_recorded_at_once() -> None:

@@ -16,6 +16,7 @@ LEVELS = {
     Reason.WRONG_STRATEGY: "warn",
     Reason.REVISION_UNKNOWN: "warn",
     Reason.READ_FAILED: "warn",
+    Reason.ZONES_NOT_READY: "warn",
     Reason.TWO_ZONES_NOT_READY: "warn",
     Reason.BUDGET_USED: "info",
     Reason.PODS_NOT_READY: "info",

@@ -109,6 +109,23 @@ def counts_ready(pod: Pod, scene: BudgetView) -> bool:
     return ripe is not None and scene.now > ripe
 
 
+def unripe_peer(pod: Pod, zone: StatefulSet, scene: BudgetView) -> tuple[Pod, datetime | None] | None:
+    """The first peer of the pod's partition that is ready and does not count so for its delay alone.
+
+    With the moment after which it does, None where its ready time is not known.
+    """
+    if not scene.guard.delay:
+        return None
+    partition = scene.guard.partition_of(pod.metadata.name)
+    for lane in scene.lanes:
+        for peer in lane.pods if lane.statefulset.metadata.uid != zone.metadata.uid else ():
+            if scene.guard.partition_of(peer.metadata.name) != partition or not is_ready(peer):
+                continue
+            if not is_marked(peer, scene.marks, scene.now) and not counts_ready(peer, scene):
+                return peer, scene.guard.ripe_at(peer.metadata.annotations.get(READY_TIME))
+    return None
+
+
 def changes_at(scene: BudgetView) -> datetime | None:
     """When the passing of time alone will next make a pod count as ready."""
     times = [mark.until for mark in scene.marks.values()]

@@ -20,15 +20,19 @@ from fairlead.contracts.zones.decide.budgets.disruption import (
     lane_of,
     record_question,
     swap_question,
+    unripe_peer,
     zones_question,
 )
 from fairlead.contracts.zones.decide.budgets.eviction import with_own
 from fairlead.contracts.zones.decide.budgets.zpdb import DisruptionBudget
 from fairlead.contracts.zones.decide.groups import Group, Zone
+from fairlead.contracts.zones.kinds import READY_TIME
 from fairlead.core import eviction_record
 from fairlead.core.ask import Answers, Bad, Good, Need, Question, StartOver
 from fairlead.core.eviction_request import takes_nothing
 from fairlead.core.pod_readiness import is_ready, is_terminating
+from fairlead.core.times import format_rfc3339
+from kubeloop.durations import format_go
 from kubeloop.objects.apps import StatefulSet
 from kubeloop.objects.core import Pod
 
@@ -197,12 +201,28 @@ def _denial(
         return _Denial(text, lasts=True)
     limit = limit_of(guard, zone)
     why = denial(pod, zone.statefulset, limit, scene)
-    if not why or guard.is_partitioned or not _is_deadlocked(pod, zone, limit):
-        return _Denial(why) if why else None
+    if not why:
+        return None
+    if guard.is_partitioned or not _is_deadlocked(pod, zone, limit):
+        return _Denial(f"{why}{_although_ready(pod, zone, scene)}")
     own = guard.limit(zone.statefulset) == 0
     larger = "the zone a larger rollout-max-unavailable" if own else f"disruption budget {guard.name} a larger maximum"
     help_ = f"delete it by hand, or give {larger}"
     return _Denial(f"{why}, and only this rollout would replace them: {help_}", lasts=True)
+
+
+def _although_ready(pod: Pod, zone: Zone, scene: BudgetView) -> str:
+    """What else there is to say where a pod that counts as not ready looks ready to everybody."""
+    found = unripe_peer(pod, zone.statefulset, scene)
+    if found is None:
+        return ""
+    peer, ripe = found
+    name = peer.metadata.name
+    if ripe is None:
+        unknown = f"its annotation {READY_TIME} does not say since when"
+        return f": {name} is ready, but {unknown}; the operator writes it where it may patch pods"
+    delay = format_go(scene.guard.delay)
+    return f": {name} is ready, and counts as ready when it has been so for {delay}, after {format_rfc3339(ripe)}"
 
 
 def _is_deadlocked(pod: Pod, zone: Zone, limit: int) -> bool:

@@ -21,7 +21,7 @@ from fairlead.contracts.zones.decide.rollout.roll import Terminate, Wait
 from fairlead.contracts.zones.decide.rollout.zone_order import zone_order_of
 from fairlead.contracts.zones.decide.scaling.scale_step import SCALE, Scaling, scaling_of
 from fairlead.contracts.zones.decide.seen import Snapshot
-from fairlead.contracts.zones.decide.stuck import is_on_its_way, judged
+from fairlead.contracts.zones.decide.stuck import judged
 from fairlead.contracts.zones.decide.waits import MOST_WAITS
 from fairlead.contracts.zones.words import SEVERAL_TERMINATED, WRITES
 from fairlead.core.act import AnyWrite, Delete, Does, EventNote
@@ -40,13 +40,8 @@ def strategy(group: Group, now: datetime) -> Verdict | None:
 
 
 def blocked(group: Group, now: datetime) -> Verdict | None:
-    """P3 and P4: with two zones not ready, any deletion could cost the last healthy copy of something.
-
-    When there is nothing to roll, as in a group that was just created, nothing is blocked by that.
-    """
-    if len(group.not_ready) <= 1:
-        return None
-    return Hold(Reason.TWO_ZONES_NOT_READY if any(map(is_on_its_way, group.zones)) else Reason.ZONES_NOT_READY)
+    """P3 and P4: with two zones not ready, any deletion could cost the last healthy copy of something."""
+    return Hold(Reason.ZONES_NOT_READY) if len(group.not_ready) > 1 else None
 
 
 def roll(group: Group, now: datetime) -> Verdict | Need | StartOver | None:

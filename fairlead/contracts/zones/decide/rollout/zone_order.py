@@ -99,7 +99,7 @@ def _zone_order(seen: Snapshot, now: datetime) -> ZoneOrder:
 
 
 def held_by(paused: Zone, group: Group) -> Reason:
-    """What a paused zone that is not ready means: it blocks others that have work, or just waits."""
+    """What a paused zone that is not ready means: it holds back others that have work, or just waits."""
     if any(not zone.is_current and not zone.is_paused for zone in group.zones):
-        return Reason.OTHER_ZONE_NOT_READY
+        return Reason.PAUSED_ZONE_NOT_READY
     return Reason.PODS_NOT_READY if paused.is_current else Reason.PAUSED

@@ -38,7 +38,8 @@ MOST_NAMED = 3
 CANCEL_AGE = 5.0
 """Seconds for which a cancelled pod stays so, or the interval between passes where that is longer."""
 NO_REPLY_MAX_AGE_SECONDS = 60.0
-"""Seconds for which a pod that did not answer is not cancelled again: passes wait for these calls."""
+"""Seconds for which a pod that did not answer is not called again: passes wait for these calls, and rollouts for
+passes. That it did not answer only ever refuses a downscale."""
 
 EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 LARGEST = 2**63
@@ -135,7 +136,9 @@ def calls_of(zone: Zone, wanted: int, settings: Settings) -> Calls:
     def call(method: str, ordinal: int, max_age: float) -> Ask:
         url = at_host(delay.url, pod_host(zone.statefulset, ordinal, settings))
         http = Http(method, url, uids.get(ordinal, ""))
-        return Ask(http, True, settings.pods_timeout, max_age, NO_REPLY_MAX_AGE_SECONDS if max_age else 0.0)
+        is_awaited = method == "DELETE" and not max_age  # by a zone that is to grow
+        no_reply_max_age = 0.0 if is_awaited else NO_REPLY_MAX_AGE_SECONDS
+        return Ask(http, True, settings.pods_timeout, max_age, no_reply_max_age)
 
     kept = min(wanted, have)
     return Calls(
