@@ -11,7 +11,8 @@ from typing import Annotated, Literal, TypeAlias
 
 from msgspec import UNSET, Meta, Struct, UnsetType, convert
 
-from kubeloop.objects.core import CONFIGMAPS, SERVICE_ACCOUNTS, SERVICES
+from kubeloop.objects.apps import StatefulSet, StatefulSetSpec, Template
+from kubeloop.objects.core import CONFIGMAPS, SERVICE_ACCOUNTS, SERVICES, PodSpec
 from kubeloop.objects.meta import Meta as ObjectMeta
 from kubeloop.objects.meta import Resource
 
@@ -217,6 +218,24 @@ class Console(Struct, frozen=True):
     metadata: EnvironmentMeta
     spec: ConsoleSpec
     status: CompanionStatus | None = None
+
+
+class GenerationPodSpec(PodSpec, frozen=True, rename="camel"):
+    service_account_name: str = ""
+
+
+class GenerationTemplate(Template, frozen=True):
+    spec: GenerationPodSpec = GenerationPodSpec()
+
+
+class GenerationSpec(StatefulSetSpec, frozen=True, rename="camel"):
+    template: GenerationTemplate = GenerationTemplate()
+
+
+class GenerationSet(StatefulSet, frozen=True):
+    """The StatefulSet of a generation; those of its clusters carry its resource id, too."""
+
+    spec: GenerationSpec = GenerationSpec()
 
 
 class ServiceSpec(Struct, frozen=True):

@@ -6,6 +6,7 @@ asked for last, and L of the one that was completed last.
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from datetime import datetime, timedelta
 
 import msgspec
@@ -27,12 +28,13 @@ from fairlead.contracts.environments.kinds import (
     ROLLOUT_HASH,
     Child,
     Condition,
+    GenerationSet,
     MaterializeSpec,
     MaterializeStatus,
 )
 from fairlead.contracts.environments.settings import Settings
 from fairlead.core.uuids import parse, uuid5
-from kubeloop.objects.apps import STATEFULSETS, StatefulSet
+from kubeloop.objects.apps import STATEFULSETS
 from kubeloop.objects.core import SERVICES
 from kubeloop.objects.meta import Meta, Ref
 
@@ -176,9 +178,8 @@ class Standing(Struct, frozen=True, kw_only=True):
         name = environmentd_name(self.environment.resource_id, generation)
         return service is not None and service.spec.selector.get(NAME) == name
 
-    def statefulset(self, generation: int) -> StatefulSet | None:
-        name = environmentd_name(self.environment.resource_id, generation)
-        return next((each for each in self.seen.statefulsets if each.metadata.name == name), None)
+    def statefulset(self, generation: int) -> GenerationSet | None:
+        return statefulset_of(self.seen, self.environment.resource_id, generation)
 
     def existing(self, ref: Ref) -> Meta | None:
         """What the caches show of an object of the environment."""
@@ -206,10 +207,24 @@ def standing_of(seen: Snapshot) -> Standing:
         resource_id=status.resource_id,
         spec=spec,
         running_image=status.last_completed_rollout_environmentd_image_ref or spec.environmentd_image_ref,
+        running_accounts=tuple(_accounts(seen, status)),
         force_annotation=resource.metadata.annotations.get(FORCE_ROLLOUT),
     )
     hashed = rollout_hash(resource.spec, resource.metadata.annotations)
     return Standing(seen=seen, status=status, environment=environment, hash=hashed)
+
+
+def statefulset_of(seen: Snapshot, resource_id: str, generation: int) -> GenerationSet | None:
+    name = environmentd_name(resource_id, generation)
+    return next((each for each in seen.statefulsets if each.metadata.name == name), None)
+
+
+def _accounts(seen: Snapshot, status: MaterializeStatus) -> Iterator[str]:
+    """Those that the generations which exist run as."""
+    for generation in (status.active_generation, status.active_generation + 1):
+        found = statefulset_of(seen, status.resource_id, generation)
+        if found is not None and (name := found.spec.template.spec.service_account_name):
+            yield name
 
 
 def condition_of(status: MaterializeStatus) -> Condition | None:

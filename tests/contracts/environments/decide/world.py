@@ -28,6 +28,7 @@ from fairlead.contracts.environments.kinds import (
     Balancer,
     Child,
     Console,
+    GenerationSet,
     Materialize,
 )
 from fairlead.contracts.environments.settings import Settings
@@ -48,7 +49,7 @@ from fairlead.core.ask import (
 )
 from fairlead.core.decision import Decision, Hold, Move
 from fairlead.core.uuids import parse
-from kubeloop.objects.apps import STATEFULSETS, StatefulSet
+from kubeloop.objects.apps import STATEFULSETS
 from kubeloop.objects.core import CONFIGMAPS, SERVICES
 from kubeloop.objects.meta import Ref
 from kubeloop.sealing import seal
@@ -281,7 +282,7 @@ class World:
         return Snapshot(
             environment=self.environment,
             twins=self.twins,
-            statefulsets=tuple(msgspec.convert(tree, StatefulSet) for tree in sets),
+            statefulsets=tuple(msgspec.convert(tree, GenerationSet) for tree in sets),
             children=children,
             balancer=self._companion(BALANCERS, Balancer),
             console=self._companion(CONSOLES, Console),
