@@ -19,8 +19,8 @@ from fairlead.contracts.environments.kinds import (
     NIL,
 )
 from kubeloop.errors import ServerError
-from kubeloop.objects.apps import STATEFULSETS
-from kubeloop.objects.core import SECRETS
+from kubeloop.objects.apps import DEPLOYMENTS, STATEFULSETS
+from kubeloop.objects.core import CONFIGMAPS, SECRETS
 from kubeloop.objects.meta import Ref, Resource
 from kubeloop.request import JSON_PATCH, MERGE_PATCH, Request, delete, patch, path_of
 from kubesim.kinds.registry import NODES
@@ -28,6 +28,7 @@ from kubesim.pods.behaviour import READY_AFTER
 from tests.e2e.clusters import SimGround
 from tests.e2e.converting import definition, patched
 from tests.e2e.environments import ENVIRONMENT, HASH_V, HASH_W, IMAGE, NEWER, OLD, Scene, V, W, manifest, on_clusters
+from tests.e2e.history import Tree
 from tests.e2e.installing import a_kind_of, define
 from tests.e2e.legacies import FIRST, SECOND
 
@@ -359,3 +360,38 @@ async def test_a_secret_without_a_valid_license_holds_a_rollout_up_until_it_is_e
     await scene.keep_secret("other")
     await scene.promoted(2)
     assert (await scene.container(2))["env"][0]["valueFrom"]["secretKeyRef"]["name"] == "other"
+
+
+@on_clusters(on=SIM)
+async def test_users_reach_what_serves_while_tls_and_another_sign_in_wait_for_approval(scene: Scene) -> None:
+    await define(scene.site, a_kind_of("cert-manager.io/v1", "Certificate"))
+    await scene.apply(manifest(V))
+    await scene.promoted(1)
+    secured = {"internalCertificateSpec": {"issuerRef": {"name": "ca"}}, "authenticatorKind": "Frontegg"}
+
+    await scene.apply(manifest({**V, **secured, "rolloutStrategy": "ManuallyPromote", "balancerdReplicas": 3}))
+    await scene.reason("ReadyToPromote")
+
+    assert await users_are_led(scene, replicas=3) == (False, "None")
+
+    await scene.set_spec(forcePromote=(await scene.status())["requestedRolloutHash"])
+    await scene.promoted(2)
+
+    async def are_led_by_the_new_one() -> bool:
+        return await users_are_led(scene, replicas=3) == (True, "Frontegg")
+
+    await scene.until(are_led_by_the_new_one)
+
+
+async def users_are_led(scene: Scene, replicas: int) -> tuple[bool, str]:
+    """Whether balancerd speaks TLS to environmentd, and how the console signs in, once all balancers are there."""
+    prefix = f"mz{(await scene.status())['resourceId']}"
+
+    async def balanced() -> Tree | None:
+        found = await scene.site.get(DEPLOYMENTS, f"{prefix}-balancerd")
+        return found if found is not None and found["spec"]["replicas"] == replicas else None
+
+    deployment: Tree = await scene.until(balanced)
+    arguments = deployment["spec"]["template"]["spec"]["containers"][0]["args"]
+    told = msgspec.json.decode((await scene.read(CONFIGMAPS, f"{prefix}-console"))["data"]["app-config.json"])
+    return "--internal-tls" in arguments, told["auth"]["mode"]

@@ -52,6 +52,8 @@ LAST_KNOWN_GENERATION = f"{GROUP}/last-known-active-generation"
 GENERATION = f"{GROUP}/generation"
 ROLLOUT_HASH = f"{GROUP}/rollout-hash"
 FORCE = f"{GROUP}/force"
+LISTENERS_FILE = "listeners.json"
+"""Key in the ConfigMap of a generation, and name of the file that environmentd reads."""
 
 Json: TypeAlias = dict[str, object]
 Text: TypeAlias = dict[str, str]
@@ -242,8 +244,16 @@ class ServiceSpec(Struct, frozen=True):
     selector: Text = {}
 
 
+class ConfigMapData(Struct, frozen=True, rename={"listeners": LISTENERS_FILE}):
+    listeners: str = ""
+
+
 class Child(Struct, frozen=True):
-    """An object that belongs to an environment, as far as rounds look at it; `spec` is that of a Service."""
+    """An object that belongs to an environment, as far as rounds look at it.
+
+    `spec` is that of a Service, and `data` that of the ConfigMap of a generation.
+    """
 
     metadata: EnvironmentMeta
     spec: ServiceSpec = ServiceSpec()
+    data: ConfigMapData = ConfigMapData()

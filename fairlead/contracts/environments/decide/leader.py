@@ -9,13 +9,12 @@ from __future__ import annotations
 import msgspec
 from msgspec import Struct
 
-from fairlead.contracts.environments.decide.objects.args import LISTENERS_FILE
 from fairlead.contracts.environments.decide.objects.environment import uses_internal_tls
 from fairlead.contracts.environments.decide.objects.environmentd import SYSTEM_PASSWORD
 from fairlead.contracts.environments.decide.objects.names import environmentd_name
 from fairlead.contracts.environments.decide.objects.owner import ENVIRONMENTD
 from fairlead.contracts.environments.decide.standing import Standing
-from fairlead.contracts.environments.kinds import LOGS_IN
+from fairlead.contracts.environments.kinds import LISTENERS_FILE, LOGS_IN
 from fairlead.core.ask import Answer, Ask, Bad, Good, Http, SignIn
 from kubeloop.objects.core import SECRETS
 from kubeloop.objects.meta import Ref

@@ -49,6 +49,13 @@ class Environment(Struct, frozen=True, kw_only=True):
         return f"mz{self.resource_id}-"
 
 
+class Serving(Struct, frozen=True):
+    """How environmentd listens that users reach."""
+
+    authenticator_kind: str
+    tls: bool
+
+
 def encoded(tree: Json) -> bytes:
     """Always the same bytes for the same object, so that an unchanged one is known by its digest."""
     return msgspec.json.encode(tree, order="sorted")
