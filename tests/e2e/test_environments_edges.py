@@ -167,6 +167,25 @@ async def test_a_status_that_is_deleted_makes_it_another_environment(scene: Scen
 
 
 @on_clusters(on=SIM)
+async def test_an_older_status_that_somebody_restores_takes_nothing_down(scene: Scene) -> None:
+    await scene.apply(manifest(V))
+    await scene.promoted(1)
+    await scene.apply(manifest(W))
+    await scene.promoted(2)
+    uid = (await scene.statefulset(2))["metadata"]["uid"]
+
+    for active in (1, 5):
+        await scene.site.write_status(MATERIALIZES, "m", {"activeGeneration": active})
+        await scene.site.until(lambda active=active: scene.operator.said(f"status.activeGeneration is {active}"))
+        await asyncio.sleep(60)
+
+    assert (await scene.statefulset(2))["metadata"]["uid"] == uid
+    assert not await scene.exists(5)
+    await scene.site.write_status(MATERIALIZES, "m", {"activeGeneration": 2})
+    await scene.promoted(2)
+
+
+@on_clusters(on=SIM)
 async def test_a_certificate_without_cert_manager_fails_with_the_name_of_the_kind(scene: Scene) -> None:
     await scene.apply(manifest({**V, "internalCertificateSpec": {"issuerRef": {"name": "ca"}}}))
 

@@ -10,6 +10,7 @@ from datetime import datetime
 
 from msgspec import structs
 
+from fairlead.contracts.environments.decide.contradiction import advice_on
 from fairlead.contracts.environments.decide.images import tag_of
 from fairlead.contracts.environments.decide.objects.names import environmentd_name
 from fairlead.contracts.environments.decide.readiness import NotReady, pod_wait
@@ -72,7 +73,8 @@ def explain(seen: Snapshot, decision: Decision, now: datetime) -> Explain:
     metadata, status = seen.environment.metadata, seen.environment.status
     stand = _standing(seen)
     condition = None if status is None else condition_of(status)
-    is_done = stand is not None and stand.is_settled and not stand.is_promoting
+    is_contradicted = decision.verdict.reason is Reason.STATUS_CONTRADICTED
+    is_done = stand is not None and stand.is_settled and not stand.is_promoting and not is_contradicted
     waits = _waits(seen, stand, decision, now)
     down = _down(stand, decision) if stand is not None and is_done else ()
     blocks: tuple[Block, ...] = (*waits, *down, *(_beside(aside, seen) for aside in decision.asides))
@@ -236,6 +238,8 @@ def _precise(block: Block, reason: Reason, stand: Standing, now: datetime) -> Bl
     if (advice := ADVICE.get(reason)) is not None:
         pod = f"{block.object.partition('/')[2]}-0"
         return structs.replace(block, advice=(advice.format(namespace=stand.environment.namespace, pod=pod),))
+    if reason is Reason.STATUS_CONTRADICTED:
+        return structs.replace(block, advice=(advice_on(stand),))
     if trouble is None:
         return block
     block = structs.replace(block, text=text_of(reason, block.object.partition("/")[2], trouble.text))

@@ -95,6 +95,7 @@ def leader_by_spec(stand: Standing, subject: str) -> Leader:
     ports = stand.settings.ports
     return _leader(
         stand,
+        stand.target,
         subject,
         tls=signs_in and uses_internal_tls(stand.environment, stand.settings),
         port=ports.http if signs_in else ports.internal_http,
@@ -177,8 +178,8 @@ class Made(Struct, frozen=True):
     """Of its container."""
 
 
-def leader_by_objects(stand: Standing, statefulset: bytes, listeners: bytes) -> Made:
-    """From the bodies of N's StatefulSet and of its ConfigMap; raises UnreadableGeneration."""
+def leader_by_objects(stand: Standing, generation: int, statefulset: bytes, listeners: bytes) -> Made:
+    """From the bodies of its StatefulSet and of its ConfigMap; raises UnreadableGeneration."""
     try:
         made = msgspec.json.decode(statefulset, type=_StatefulSet)
         file = msgspec.json.decode(listeners, type=_ConfigMap).data.get(LISTENERS_FILE, "")
@@ -191,6 +192,7 @@ def leader_by_objects(stand: Standing, statefulset: bytes, listeners: bytes) -> 
     container = _container(made)
     leader = _leader(
         stand,
+        generation,
         made.metadata.uid,
         tls=signs_in and external.enable_tls,
         port=port,
@@ -217,13 +219,13 @@ def _password_secret(container: _Container) -> str:
     return ""
 
 
-def _leader(stand: Standing, subject: str, *, tls: bool, port: int, secret: str) -> Leader:
+def _leader(stand: Standing, generation: int, subject: str, *, tls: bool, port: int, secret: str) -> Leader:
     values = {
         "scheme": "https" if tls else "http",
-        "service": environmentd_name(stand.environment.resource_id, stand.target),
+        "service": environmentd_name(stand.environment.resource_id, generation),
         "namespace": stand.environment.namespace,
         "port": str(port),
-        "generation": str(stand.target),
+        "generation": str(generation),
     }
     url = stand.settings.url_template
     for name, value in values.items():

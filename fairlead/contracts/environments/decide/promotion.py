@@ -15,27 +15,23 @@ from fairlead.contracts.environments.decide.leader import (
     IS_LEADER,
     Leader,
     Made,
-    UnreadableGeneration,
-    leader_by_objects,
     state_of,
     unheard,
 )
 from fairlead.contracts.environments.decide.live import Looked, makeable
+from fairlead.contracts.environments.decide.made import made_of
 from fairlead.contracts.environments.decide.moments import soon
 from fairlead.contracts.environments.decide.objects.generation import generation_objects, public_service
-from fairlead.contracts.environments.decide.objects.names import environmentd_name, listeners_name
+from fairlead.contracts.environments.decide.objects.names import environmentd_name
 from fairlead.contracts.environments.decide.readiness import SILENCES, pod_wait
 from fairlead.contracts.environments.decide.refusals import refusal_of, undone
 from fairlead.contracts.environments.decide.standing import Standing, has_environment_id
 from fairlead.contracts.environments.decide.statuses import promoted, record
 from fairlead.contracts.environments.decide.teardown import leaving, refs_of, teardown
 from fairlead.core.act import Does
-from fairlead.core.ask import Ask, Bad, Good, Need, Read
+from fairlead.core.ask import Bad, Need
 from fairlead.core.decision import Hold, Move, Verdict
 from fairlead.core.reason import Reason
-from kubeloop.objects.apps import STATEFULSETS
-from kubeloop.objects.core import CONFIGMAPS
-from kubeloop.objects.meta import Ref
 
 
 def promote(stand: Standing, now: datetime) -> Verdict | Need | None:
@@ -45,7 +41,7 @@ def promote(stand: Standing, now: datetime) -> Verdict | Need | None:
     lost = recreated(stand, now)
     if lost is not None:
         return lost
-    made = made_of(stand, now)
+    made = made_of(stand, stand.target, now)
     if not isinstance(made, Made):
         return made
     led = leads(stand, made.leader, now)
@@ -80,30 +76,6 @@ def recreated(stand: Standing, now: datetime) -> Verdict | Need | None:
     if absent.refusals:
         return refusal_of(absent)
     return Move(Reason.PROMOTING, absent.writes) if absent.writes else undone(absent, now)
-
-
-def made_of(stand: Standing, now: datetime) -> Made | Verdict | Need:
-    """What N's own objects say about it, read live."""
-    environment = stand.environment
-    one = Ref(STATEFULSETS, environment.namespace, environmentd_name(environment.resource_id, stand.target))
-    other = Ref(CONFIGMAPS, environment.namespace, listeners_name(environment.resource_id, stand.target))
-    questions = (Ask(Read(one)), Ask(Read(other)))
-    if todo := stand.seen.answers.lacking(questions):
-        return Need(todo)
-    bodies = []
-    for question, ref in zip(questions, (one, other), strict=True):
-        match stand.seen.answers[question]:
-            case Good(value=value):
-                bodies.append(value)
-            case Bad(kind="absent"):
-                return Hold(Reason.CACHE_BEHIND, soon(stand.uid, now), ((str(ref), "it is gone"),))
-            case Bad(kind=kind, text=text):
-                return Hold(Reason.READ_FAILED, details=((str(ref), text or kind),))
-    try:
-        return leader_by_objects(stand, *bodies)
-    except UnreadableGeneration as error:
-        sentence = f"it does not say how environmentd is reached ({error}): delete it, and it is created again"
-        return Hold(Reason.READ_FAILED, details=((str(other), sentence),))
 
 
 def leads(stand: Standing, leader: Leader, now: datetime) -> Verdict | Need | None:

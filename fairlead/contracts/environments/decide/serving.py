@@ -13,6 +13,7 @@ from fairlead.contracts.environments.decide.objects.names import (
     environmentd_name,
     environmentd_service_name,
     listeners_name,
+    number_in,
 )
 from fairlead.contracts.environments.decide.objects.wanted import Serving
 from fairlead.contracts.environments.decide.seen import CompanionSnapshot
@@ -50,11 +51,16 @@ def serving_of(seen: CompanionSnapshot[Balancer] | CompanionSnapshot[Console]) -
     return Serving(external.authenticator_kind, external.enable_tls)
 
 
+def selected_by(resource_id: str, service: Child) -> int | None:
+    """The generation that a public Service leads to."""
+    name = service.spec.selector.get(NAME, "")
+    generation = number_in(name)
+    is_one = generation is not None and name == environmentd_name(resource_id, generation)
+    return generation if is_one else None
+
+
 def _listeners_of(
     resource_id: str, service: Child, seen: CompanionSnapshot[Balancer] | CompanionSnapshot[Console]
 ) -> Child | None:
-    selected = service.spec.selector.get(NAME, "")
-    generation = selected.rpartition("-")[2]
-    if not generation.isdecimal() or selected != environmentd_name(resource_id, int(generation)):
-        return None
-    return seen.children.get((CONFIGMAPS, listeners_name(resource_id, int(generation))))
+    generation = selected_by(resource_id, service)
+    return None if generation is None else seen.children.get((CONFIGMAPS, listeners_name(resource_id, generation)))

@@ -18,12 +18,12 @@ from fairlead.contracts.environments.decide.objects.generation import generation
 from fairlead.contracts.environments.decide.objects.names import environmentd_name, environmentd_service_name
 from fairlead.contracts.environments.decide.objects.wanted import Environment
 from fairlead.contracts.environments.decide.seen import Snapshot
+from fairlead.contracts.environments.decide.serving import selected_by
 from fairlead.contracts.environments.decide.timeout import DEFAULT, DEFAULT_SECONDS, timeout_seconds
 from fairlead.contracts.environments.kinds import (
     CONDITION,
     FORCE_ROLLOUT,
     MATERIALIZES,
-    NAME,
     NIL,
     ROLLOUT_HASH,
     Child,
@@ -172,11 +172,15 @@ class Standing(Struct, frozen=True, kw_only=True):
     def public_service(self) -> Child | None:
         return self.seen.children.get((SERVICES, environmentd_service_name(self.environment.resource_id)))
 
+    @property
+    def selected(self) -> int | None:
+        """The generation that the public Service leads to; None where it leads to none."""
+        service = self.public_service
+        return None if service is None else selected_by(self.environment.resource_id, service)
+
     def serves(self, generation: int) -> bool:
         """Whether the public Service selects this generation."""
-        service = self.public_service
-        name = environmentd_name(self.environment.resource_id, generation)
-        return service is not None and service.spec.selector.get(NAME) == name
+        return self.selected == generation
 
     def statefulset(self, generation: int) -> GenerationSet | None:
         return statefulset_of(self.seen, self.environment.resource_id, generation)

@@ -92,6 +92,8 @@ class World:
         self.rounds = 0
         self.last: Decision | None = None
         self.heard_leading: set[int] = set()
+        self.is_meddled_with = False
+        """Whether somebody else writes the status or makes generations, so that what stands may not hold."""
         self._count = 0
         meta = {"name": NAME_OF_IT, "namespace": NAMESPACE}
         self.own = self._made({"metadata": meta, "spec": spec or a_spec(), "kind": "Materialize"}, uid=UID)
@@ -124,6 +126,10 @@ class World:
     def remove(self, resource_name: str) -> None:
         """Somebody deletes objects by hand, at once."""
         self.things = {ref: thing for ref, thing in self.things.items() if str(ref) != resource_name}
+
+    def put(self, ref: Ref, body: Tree) -> None:
+        """Somebody makes an object."""
+        self.things[ref] = self._made(body)
 
     def unlabel(self, resource_name: str) -> Thing:
         """Somebody takes the label away by which the caches find an object."""
