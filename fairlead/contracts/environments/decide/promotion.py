@@ -27,6 +27,7 @@ from fairlead.contracts.environments.decide.readiness import SILENCES, pod_wait
 from fairlead.contracts.environments.decide.refusals import refusal_of, undone
 from fairlead.contracts.environments.decide.standing import Standing, has_environment_id
 from fairlead.contracts.environments.decide.statuses import promoted, record
+from fairlead.contracts.environments.decide.stuck import told_of
 from fairlead.contracts.environments.decide.teardown import leaving, refs_of, teardown
 from fairlead.core.act import Does
 from fairlead.core.ask import Bad, Need
@@ -105,15 +106,16 @@ def leads(stand: Standing, leader: Leader, now: datetime) -> Verdict | Need | No
     return Hold(Reason.NOT_YET_LEADER, soon(stand.uid, now), ((about, detail),))
 
 
-def unpromoted(stand: Standing, answer: Bad, now: datetime) -> Hold:
-    """environmentd did not take the promotion; while its pod starts nobody is there to take it."""
-    about = f"service/{environmentd_name(stand.environment.resource_id, stand.target)}"
-    if answer.kind in SILENCES:
-        return Hold(SILENCES[answer.kind], soon(stand.uid, now), ((about, unheard(answer)),))
+def unpromoted(stand: Standing, answer: Bad, now: datetime) -> Hold | Need:
+    """environmentd did not take the promotion; while its pod starts, or is stuck, nobody is there to take it."""
     statefulset = stand.statefulset(stand.target)
     pending = None if statefulset is None or answer.code else pod_wait(statefulset)
     if pending is not None:
-        return Hold(pending.reason, soon(stand.uid, now), ((pending.about, pending.detail),))
+        told = told_of(stand, pending, now)
+        return told if isinstance(told, Need) else Hold(told.reason, soon(stand.uid, now), ((told.about, told.detail),))
+    about = f"service/{environmentd_name(stand.environment.resource_id, stand.target)}"
+    if answer.kind in SILENCES:
+        return Hold(SILENCES[answer.kind], soon(stand.uid, now), ((about, unheard(answer)),))
     return Hold(Reason.PROMOTE_FAILED, details=((about, answer.text or answer.kind),))
 
 
