@@ -19,6 +19,7 @@ from fairlead.contracts.environments.decide.standing import (
     APPLIED,
     APPLYING,
     FAILED_DEPLOY,
+    IMMEDIATELY,
     MANUALLY,
     PROMOTING,
     READY_TO_PROMOTE,
@@ -76,7 +77,7 @@ def explain(seen: Snapshot, decision: Decision, now: datetime) -> Explain:
     is_contradicted = decision.verdict.reason is Reason.STATUS_CONTRADICTED
     is_done = stand is not None and stand.is_settled and not stand.is_promoting and not is_contradicted
     waits = _waits(seen, stand, decision, now)
-    down = _down(stand, decision) if stand is not None and is_done else ()
+    down = tuple(_down(stand, decision)) if stand is not None else ()
     blocks: tuple[Block, ...] = (*waits, *down, *(_beside(aside, seen) for aside in decision.asides))
     phase = _phase(condition, stand, decision)
     document = Explain(
@@ -214,8 +215,15 @@ def _waits(seen: Snapshot, stand: Standing | None, decision: Decision, now: date
 
 
 def _down(stand: Standing, decision: Decision) -> Iterator[Block]:
-    """That nothing serves, although nothing is to be rolled."""
+    """That nothing serves, although nobody wants that."""
+    if stand.is_promoting or (not stand.is_settled and stand.spec.rollout_strategy == IMMEDIATELY):
+        return
     statefulset = stand.statefulset(stand.active)
+    if stand.has_lost_active and not stand.is_settled:
+        about = f"pod/{environmentd_name(stand.environment.resource_id, stand.active)}-0"
+        comes = f"generation {stand.target} takes over"
+        detail = f"generation {stand.active} is gone, and nothing serves before {comes}"
+        yield structs.replace(_block(decision.rule, Reason.POD_MISSING, about, detail, stand.seen), clears=comes)
     pending = None if statefulset is None else pod_wait(statefulset)
     if pending is None or pending.reason not in (Reason.PODS_NOT_READY, Reason.POD_MISSING):
         return

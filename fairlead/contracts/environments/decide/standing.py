@@ -142,7 +142,7 @@ class Standing(Struct, frozen=True, kw_only=True):
         condition = self.condition
         if condition is None or condition.reason not in (APPLYING, READY_TO_PROMOTE):
             return None
-        if self.requested != self.hash or self.is_forced or self.is_inherited:
+        if self.requested != self.hash or self.is_forced or self.is_inherited or self.has_lost_active:
             return None
         try:
             return condition.last_transition_time + timedelta(seconds=self.timeout_seconds)
@@ -157,6 +157,11 @@ class Standing(Struct, frozen=True, kw_only=True):
         """
         found = self.statefulset(self.target)
         return self.completed is None and found is not None and ROLLOUT_HASH not in found.metadata.annotations
+
+    @property
+    def has_lost_active(self) -> bool:
+        """Whether A is gone, for a downtime that was accepted or by somebody's hand, and N is all that can serve."""
+        return self.active > 0 and self.statefulset(self.active) is None
 
     @property
     def timeout_seconds(self) -> float:
