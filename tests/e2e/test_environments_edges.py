@@ -300,6 +300,23 @@ async def test_a_rollout_with_downtime_that_is_reverted_brings_the_active_genera
     assert status["lastCompletedRolloutHash"] == first["lastCompletedRolloutHash"]
 
 
+@on_clusters(long=True)
+async def test_a_downtime_does_not_begin_for_a_generation_that_nobody_can_make(scene: Scene) -> None:
+    too_much = {"requests": {"memory": "8Gi"}, "limits": {"memory": "4Gi"}}
+    await scene.apply(manifest({**V, **WITH_DOWNTIME}))
+    await scene.promoted(1)
+    uid = (await scene.statefulset(1))["metadata"]["uid"]
+
+    await scene.set_spec(environmentdResourceRequirements=too_much)
+    condition = await scene.reason("FailedDeploy")
+
+    assert "must be less than or equal to memory limit" in condition["message"]
+    assert (await scene.statefulset(1))["metadata"]["uid"] == uid
+    assert not await scene.exists(2)
+    await scene.set_spec(environmentdResourceRequirements={"requests": {"memory": "2Gi"}})
+    await scene.promoted(2)
+
+
 @on_clusters(on=SIM)
 async def test_the_statefulset_of_the_active_generation_comes_back_when_it_is_deleted(scene: Scene) -> None:
     await scene.apply(manifest(V))

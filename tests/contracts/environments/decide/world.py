@@ -311,8 +311,7 @@ class World:
             for stage in outcome.stages:
                 for question in stage:
                     assert question not in known, f"{question} was answered already"
-                    assert isinstance(question, Ask)
-                    known[question] = self._answer(question)
+                    known[question] = self._answer(question) if isinstance(question, Ask) else self._tried(question)
         raise AssertionError("it keeps asking")
 
     def _answer(self, question: Ask) -> Answer:
@@ -334,6 +333,10 @@ class World:
             case Http() as call:
                 return self._called(call, question.effect)
         raise AssertionError(f"nobody answers {question}")
+
+    def _tried(self, write: AnyWrite) -> Answer:
+        assert write.dry_run
+        return self.refuses(write) or Good()
 
     def _called(self, call: Http, effect: bool) -> Answer:
         host, _, path = call.url.partition("://")[2].partition("/")
