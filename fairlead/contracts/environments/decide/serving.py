@@ -23,16 +23,22 @@ from kubeloop.unreadable import UNREADABLE
 
 
 class _Listener(Struct, frozen=True):
+    addr: str
     authenticator_kind: str
     enable_tls: bool
 
+    @property
+    def port(self) -> int:
+        return int(self.addr.rpartition(":")[2])
 
-class _Sql(Struct, frozen=True):
+
+class _Protocol(Struct, frozen=True):
     external: _Listener
 
 
 class _Listeners(Struct, frozen=True):
-    sql: _Sql
+    sql: _Protocol
+    http: _Protocol
 
 
 def serving_of(seen: CompanionSnapshot[Balancer] | CompanionSnapshot[Console]) -> Serving | None:
@@ -45,10 +51,11 @@ def serving_of(seen: CompanionSnapshot[Balancer] | CompanionSnapshot[Console]) -
     if found is None:
         return None
     try:
-        external = msgspec.json.decode(found.data.listeners, type=_Listeners).sql.external
-    except UNREADABLE:
+        told = msgspec.json.decode(found.data.listeners, type=_Listeners)
+        sql, http = told.sql.external, told.http.external
+        return Serving(sql.authenticator_kind, sql.enable_tls, sql.port, http.port)
+    except (*UNREADABLE, ValueError):
         return None
-    return Serving(external.authenticator_kind, external.enable_tls)
 
 
 def selected_by(resource_id: str, service: Child) -> int | None:

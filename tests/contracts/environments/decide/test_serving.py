@@ -50,8 +50,8 @@ CONSOLE = Console(
 )
 
 
-def told(kind: str, *, tls: bool) -> dict[str, str]:
-    file = listeners("materialize/environmentd:v26.0.0", kind, Ports(), tls=tls)
+def told(kind: str, *, tls: bool, ports: Ports | None = None) -> dict[str, str]:
+    file = listeners("materialize/environmentd:v26.0.0", kind, ports or Ports(), tls=tls)
     return {LISTENERS_FILE: msgspec.json.encode(file).decode()}
 
 
@@ -81,6 +81,14 @@ def made(seen: CompanionSnapshot[Any], kind: str) -> Any:
 def speaks_tls(seen: CompanionSnapshot[Any]) -> bool:
     (container,) = made(seen, "Deployment")["spec"]["template"]["spec"]["containers"]
     return "--internal-tls" in container["args"]
+
+
+def asked_at(seen: CompanionSnapshot[Any]) -> tuple[str, str]:
+    """The ports of HTTP and SQL at which balancerd looks for environmentd."""
+    (container,) = made(seen, "Deployment")["spec"]["template"]["spec"]["containers"]
+    flags = ("--https-resolver-template=", "--static-resolver-addr=")
+    http, sql = (next(each for each in container["args"] if each.startswith(flag)) for flag in flags)
+    return http.rpartition(":")[2], sql.rpartition(":")[2]
 
 
 def mode_in(seen: CompanionSnapshot[Any]) -> str:
@@ -113,6 +121,16 @@ def test_a_setting_of_the_operator_that_no_generation_has_yet_does_not_cut_users
     assert not speaks_tls(seen)
 
 
+def test_ports_that_no_generation_listens_on_yet_do_not_cut_users_off() -> None:
+    before, now = Ports(sql=5432, http=8443), Settings(ports=Ports(sql=1111, http=2222))
+    both = {1: told("None", tls=False, ports=before), 2: told("None", tls=False, ports=now.ports)}
+
+    first = CompanionSnapshot(own=PLAIN, settings=now, children=an_environment(both))
+    next_one = CompanionSnapshot(own=PLAIN, settings=now, children=an_environment(both, "mzabc-environmentd-2"))
+
+    assert (asked_at(first), asked_at(next_one)) == (("8443", "5432"), ("2222", "1111"))
+
+
 def test_a_console_lets_users_sign_in_as_what_serves_lets_them() -> None:
     both = {1: told("None", tls=False), 2: told("Password", tls=False)}
 
@@ -129,6 +147,7 @@ def test_a_console_says_sasl_where_only_sql_can() -> None:
     assert mode_in(seen) == "Sasl"
 
 
+WITHOUT_PORT = told("None", tls=False)[LISTENERS_FILE].replace(":6875", "")
 UNSEEN: dict[str, Children] = {
     "no environment": {},
     "a Service that selects nothing of it": an_environment({1: told("None", tls=False)}, "somebody"),
@@ -136,6 +155,7 @@ UNSEEN: dict[str, Children] = {
     "no listeners": an_environment({}),
     "listeners without a file": an_environment({1: {}}),
     "listeners of another form": an_environment({1: {LISTENERS_FILE: '{"sql": []}'}}),
+    "listeners without a port": an_environment({1: {LISTENERS_FILE: WITHOUT_PORT}}),
 }
 
 

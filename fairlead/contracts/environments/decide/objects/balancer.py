@@ -137,13 +137,14 @@ def _arguments(balancer: Balancer, settings: Settings, serving: Serving | None) 
     if routing is None:
         raise ValueError("this routing cannot be built: balancer_trouble says why")
     host = f"{routing.environmentd_service_name}.{routing.environmentd_namespace}.svc.cluster.local"
+    http, sql = (ports.http, ports.sql) if serving is None else (serving.http_port, serving.sql_port)
     args = [
         "service",
         f"--pgwire-listen-addr=0.0.0.0:{ports.balancerd_sql}",
         f"--https-listen-addr=0.0.0.0:{ports.balancerd_http}",
         f"--internal-http-listen-addr=0.0.0.0:{ports.balancerd_internal_http}",
-        f"--https-resolver-template={host}:{ports.http}",
-        f"--static-resolver-addr={host}:{ports.sql}",
+        f"--https-resolver-template={host}:{http}",
+        f"--static-resolver-addr={host}:{sql}",
     ]
     if _speaks_tls(balancer, settings, serving):
         args.append("--internal-tls")

@@ -54,6 +54,8 @@ class Serving(Struct, frozen=True):
 
     authenticator_kind: str
     tls: bool
+    sql_port: int
+    http_port: int
 
 
 def encoded(tree: Json) -> bytes:
