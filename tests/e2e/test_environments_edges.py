@@ -175,14 +175,19 @@ async def test_an_older_status_that_somebody_restores_takes_nothing_down(scene: 
     uid = (await scene.statefulset(2))["metadata"]["uid"]
 
     for active in (1, 5):
-        await scene.site.write_status(MATERIALIZES, "m", {"activeGeneration": active})
-        await scene.site.until(lambda active=active: scene.operator.said(f"status.activeGeneration is {active}"))
-        await asyncio.sleep(60)
+        await restored(scene, active)
 
     assert (await scene.statefulset(2))["metadata"]["uid"] == uid
     assert not await scene.exists(5)
     await scene.site.write_status(MATERIALIZES, "m", {"activeGeneration": 2})
     await scene.promoted(2)
+
+
+async def restored(scene: Scene, active: int) -> None:
+    """The status says for a minute that this generation serves."""
+    await scene.site.write_status(MATERIALIZES, "m", {"activeGeneration": active})
+    await scene.site.until(lambda: scene.operator.said(f"status.activeGeneration is {active}"))
+    await asyncio.sleep(60)
 
 
 @on_clusters(on=SIM)

@@ -231,10 +231,9 @@ def _down(stand: Standing, decision: Decision) -> Iterator[Block]:
     namespace, pod = stand.environment.namespace, pending.about.partition("/")[2]
     detail = f"{pending.detail}, and generation {stand.active} does not serve without it"
     block = _block(decision.rule, pending.reason, pending.about, detail, stand.seen)
-    advice = (f"see why: kubectl -n {namespace} describe pod {pod}",)
-    if pending.reason is Reason.POD_MISSING:
-        advice = _advice_on_missing(stand, pod)
-    yield structs.replace(block, advice=advice)
+    shows_why = (f"see why: kubectl -n {namespace} describe pod {pod}",)
+    is_missing = pending.reason is Reason.POD_MISSING
+    yield structs.replace(block, advice=_advice_on_missing(stand, pod) if is_missing else shows_why)
 
 
 def _misled(stand: Standing, decision: Decision) -> Iterator[Block]:

@@ -347,14 +347,20 @@ def test_with_a_downtime_the_serving_generation_does_not_go_for_one_that_is_inva
 
 def test_once_the_serving_generation_is_going_nothing_is_tried_any_more() -> None:
     world = promoted()
-    tried = []
-    world.refuses = lambda write: tried.append(write) if write.dry_run else None
+    tried: list[str] = []
+
+    def notes(write: AnyWrite) -> None:
+        if write.dry_run:
+            assert isinstance(write, Create)
+            tried.append(write.resource.kind)
+
+    world.refuses = notes
     world.edit(environmentdImageRef=NEXT, rolloutStrategy=IMMEDIATELY)
 
     world.play()
 
     assert world.is_promoted
-    assert [write.resource.kind for write in tried] == ["Service", "Service", "ConfigMap", "StatefulSet"]
+    assert tried == ["Service", "Service", "ConfigMap", "StatefulSet"]
 
 
 def test_an_image_that_may_not_follow_is_refused_once_and_touches_nothing() -> None:
