@@ -112,6 +112,11 @@ class Reason(Enum):
         "the Secret holds the license key of this environment",
     )
     DUPLICATE_ENVIRONMENT = "DuplicateEnvironment", ReasonKind.INVALID, "only one object has this environment id"
+    STATUS_CONTRADICTED = (
+        "StatusContradicted",
+        ReasonKind.INVALID,
+        "the status and the public Service name the same generation",
+    )
     OBJECT_UNREADABLE = "ObjectUnreadable", ReasonKind.INVALID, "the field is corrected"
     KIND_MISSING = "KindMissing", ReasonKind.FAILED, "the kind is installed in the cluster"
     OBJECT_REFUSED = "ObjectRefused", ReasonKind.FAILED, "the API server accepts the object"

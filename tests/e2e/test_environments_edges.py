@@ -19,8 +19,8 @@ from fairlead.contracts.environments.kinds import (
     NIL,
 )
 from kubeloop.errors import ServerError
-from kubeloop.objects.apps import STATEFULSETS
-from kubeloop.objects.core import SECRETS
+from kubeloop.objects.apps import DEPLOYMENTS, STATEFULSETS
+from kubeloop.objects.core import CONFIGMAPS, SECRETS
 from kubeloop.objects.meta import Ref, Resource
 from kubeloop.request import JSON_PATCH, MERGE_PATCH, Request, delete, patch, path_of
 from kubesim.kinds.registry import NODES
@@ -28,6 +28,7 @@ from kubesim.pods.behaviour import READY_AFTER
 from tests.e2e.clusters import SimGround
 from tests.e2e.converting import definition, patched
 from tests.e2e.environments import ENVIRONMENT, HASH_V, HASH_W, IMAGE, NEWER, OLD, Scene, V, W, manifest, on_clusters
+from tests.e2e.history import Tree
 from tests.e2e.installing import a_kind_of, define
 from tests.e2e.legacies import FIRST, SECOND
 
@@ -166,6 +167,30 @@ async def test_a_status_that_is_deleted_makes_it_another_environment(scene: Scen
 
 
 @on_clusters(on=SIM)
+async def test_an_older_status_that_somebody_restores_takes_nothing_down(scene: Scene) -> None:
+    await scene.apply(manifest(V))
+    await scene.promoted(1)
+    await scene.apply(manifest(W))
+    await scene.promoted(2)
+    uid = (await scene.statefulset(2))["metadata"]["uid"]
+
+    for active in (1, 5):
+        await restored(scene, active)
+
+    assert (await scene.statefulset(2))["metadata"]["uid"] == uid
+    assert not await scene.exists(5)
+    await scene.site.write_status(MATERIALIZES, "m", {"activeGeneration": 2})
+    await scene.promoted(2)
+
+
+async def restored(scene: Scene, active: int) -> None:
+    """The status says for a minute that this generation serves."""
+    await scene.site.write_status(MATERIALIZES, "m", {"activeGeneration": active})
+    await scene.site.until(lambda: scene.operator.said(f"status.activeGeneration is {active}"))
+    await asyncio.sleep(60)
+
+
+@on_clusters(on=SIM)
 async def test_a_certificate_without_cert_manager_fails_with_the_name_of_the_kind(scene: Scene) -> None:
     await scene.apply(manifest({**V, "internalCertificateSpec": {"issuerRef": {"name": "ca"}}}))
 
@@ -280,6 +305,23 @@ async def test_a_rollout_with_downtime_that_is_reverted_brings_the_active_genera
     assert status["lastCompletedRolloutHash"] == first["lastCompletedRolloutHash"]
 
 
+@on_clusters(long=True)
+async def test_a_downtime_does_not_begin_for_a_generation_that_nobody_can_make(scene: Scene) -> None:
+    too_much = {"requests": {"memory": "8Gi"}, "limits": {"memory": "4Gi"}}
+    await scene.apply(manifest({**V, **WITH_DOWNTIME}))
+    await scene.promoted(1)
+    uid = (await scene.statefulset(1))["metadata"]["uid"]
+
+    await scene.set_spec(environmentdResourceRequirements=too_much)
+    condition = await scene.reason("FailedDeploy")
+
+    assert "must be less than or equal to memory limit" in condition["message"]
+    assert (await scene.statefulset(1))["metadata"]["uid"] == uid
+    assert not await scene.exists(2)
+    await scene.set_spec(environmentdResourceRequirements={"requests": {"memory": "2Gi"}})
+    await scene.promoted(2)
+
+
 @on_clusters(on=SIM)
 async def test_the_statefulset_of_the_active_generation_comes_back_when_it_is_deleted(scene: Scene) -> None:
     await scene.apply(manifest(V))
@@ -359,3 +401,38 @@ async def test_a_secret_without_a_valid_license_holds_a_rollout_up_until_it_is_e
     await scene.keep_secret("other")
     await scene.promoted(2)
     assert (await scene.container(2))["env"][0]["valueFrom"]["secretKeyRef"]["name"] == "other"
+
+
+@on_clusters(on=SIM)
+async def test_users_reach_what_serves_while_tls_and_another_sign_in_wait_for_approval(scene: Scene) -> None:
+    await define(scene.site, a_kind_of("cert-manager.io/v1", "Certificate"))
+    await scene.apply(manifest(V))
+    await scene.promoted(1)
+    secured = {"internalCertificateSpec": {"issuerRef": {"name": "ca"}}, "authenticatorKind": "Frontegg"}
+
+    await scene.apply(manifest({**V, **secured, "rolloutStrategy": "ManuallyPromote", "balancerdReplicas": 3}))
+    await scene.reason("ReadyToPromote")
+
+    assert await users_are_led(scene, replicas=3) == (False, "None")
+
+    await scene.set_spec(forcePromote=(await scene.status())["requestedRolloutHash"])
+    await scene.promoted(2)
+
+    async def are_led_by_the_new_one() -> bool:
+        return await users_are_led(scene, replicas=3) == (True, "Frontegg")
+
+    await scene.until(are_led_by_the_new_one)
+
+
+async def users_are_led(scene: Scene, replicas: int) -> tuple[bool, str]:
+    """Whether balancerd speaks TLS to environmentd, and how the console signs in, once all balancers are there."""
+    prefix = f"mz{(await scene.status())['resourceId']}"
+
+    async def balanced() -> Tree | None:
+        found = await scene.site.get(DEPLOYMENTS, f"{prefix}-balancerd")
+        return found if found is not None and found["spec"]["replicas"] == replicas else None
+
+    deployment: Tree = await scene.until(balanced)
+    arguments = deployment["spec"]["template"]["spec"]["containers"][0]["args"]
+    told = msgspec.json.decode((await scene.read(CONFIGMAPS, f"{prefix}-console"))["data"]["app-config.json"])
+    return "--internal-tls" in arguments, told["auth"]["mode"]

@@ -27,6 +27,7 @@ from fairlead.contracts.environments.kinds import (
     Balancer,
     Child,
     Console,
+    GenerationSet,
     Materialize,
 )
 from fairlead.contracts.environments.metrics import EnvironmentMetrics, EnvironmentProgress
@@ -42,7 +43,7 @@ from fairlead.engine.driver.applied import Applied
 from kubeloop.caches import Caches
 from kubeloop.errors import Forbidden
 from kubeloop.informer import Change, Informer
-from kubeloop.objects.apps import DEPLOYMENTS, STATEFULSETS, Deployment, StatefulSet
+from kubeloop.objects.apps import DEPLOYMENTS, STATEFULSETS, Deployment
 from kubeloop.objects.meta import Ref, Resource
 from kubeloop.store import Named
 
@@ -78,7 +79,7 @@ class _Watched:
         self.environments = caches.informer(MATERIALIZES, Materialize, indexes=gathering.ENVIRONMENT_INDEXES)
         self.balancers = caches.informer(BALANCERS, Balancer, indexes=gathering.COMPANION_INDEXES)
         self.consoles = caches.informer(CONSOLES, Console, indexes=gathering.COMPANION_INDEXES)
-        self.statefulsets = owned(STATEFULSETS, StatefulSet)
+        self.statefulsets = owned(STATEFULSETS, GenerationSet)
         self.deployments = owned(DEPLOYMENTS, Deployment)
         self.children = {resource: owned(resource, Child) for resource in ENVIRONMENT_CHILDREN}
         self.certificates = owned(CERTIFICATES, Child, optional=True)

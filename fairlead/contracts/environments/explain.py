@@ -10,6 +10,7 @@ from datetime import datetime
 
 from msgspec import structs
 
+from fairlead.contracts.environments.decide.contradiction import advice_on
 from fairlead.contracts.environments.decide.images import tag_of
 from fairlead.contracts.environments.decide.objects.names import environmentd_name
 from fairlead.contracts.environments.decide.readiness import NotReady, pod_wait
@@ -18,6 +19,7 @@ from fairlead.contracts.environments.decide.standing import (
     APPLIED,
     APPLYING,
     FAILED_DEPLOY,
+    IMMEDIATELY,
     MANUALLY,
     PROMOTING,
     READY_TO_PROMOTE,
@@ -29,7 +31,7 @@ from fairlead.contracts.environments.decide.standing import (
     standing_of,
 )
 from fairlead.contracts.environments.decide.stuck import advice_for, pod_at, told_of, trouble_at
-from fairlead.contracts.environments.kinds import Condition
+from fairlead.contracts.environments.kinds import NAME, Condition
 from fairlead.contracts.environments.words import text_of
 from fairlead.core import outcome
 from fairlead.core.act import Does
@@ -72,9 +74,10 @@ def explain(seen: Snapshot, decision: Decision, now: datetime) -> Explain:
     metadata, status = seen.environment.metadata, seen.environment.status
     stand = _standing(seen)
     condition = None if status is None else condition_of(status)
-    is_done = stand is not None and stand.is_settled and not stand.is_promoting
+    is_contradicted = decision.verdict.reason is Reason.STATUS_CONTRADICTED
+    is_done = stand is not None and stand.is_settled and not stand.is_promoting and not is_contradicted
     waits = _waits(seen, stand, decision, now)
-    down = _down(stand, decision) if stand is not None and is_done else ()
+    down = tuple(_down(stand, decision)) if stand is not None else ()
     blocks: tuple[Block, ...] = (*waits, *down, *(_beside(aside, seen) for aside in decision.asides))
     phase = _phase(condition, stand, decision)
     document = Explain(
@@ -212,30 +215,59 @@ def _waits(seen: Snapshot, stand: Standing | None, decision: Decision, now: date
 
 
 def _down(stand: Standing, decision: Decision) -> Iterator[Block]:
-    """That nothing serves, although nothing is to be rolled."""
+    """That nothing serves, although nobody wants that."""
+    if stand.is_promoting or (not stand.is_settled and stand.spec.rollout_strategy == IMMEDIATELY):
+        return
+    yield from _misled(stand, decision)
     statefulset = stand.statefulset(stand.active)
+    if stand.has_lost_active and not stand.is_settled:
+        about = f"pod/{environmentd_name(stand.environment.resource_id, stand.active)}-0"
+        comes = f"generation {stand.target} takes over"
+        detail = f"generation {stand.active} is gone, and nothing serves before {comes}"
+        yield structs.replace(_block(decision.rule, Reason.POD_MISSING, about, detail, stand.seen), clears=comes)
     pending = None if statefulset is None else pod_wait(statefulset)
     if pending is None or pending.reason not in (Reason.PODS_NOT_READY, Reason.POD_MISSING):
         return
     namespace, pod = stand.environment.namespace, pending.about.partition("/")[2]
     detail = f"{pending.detail}, and generation {stand.active} does not serve without it"
     block = _block(decision.rule, pending.reason, pending.about, detail, stand.seen)
-    if pending.reason is Reason.POD_MISSING:
-        advice = advice_on_missing(namespace, pod.removesuffix("-0"))
-    else:
-        advice = f"see why: kubectl -n {namespace} describe pod {pod}"
-    yield structs.replace(block, advice=(advice,))
+    shows_why = (f"see why: kubectl -n {namespace} describe pod {pod}",)
+    is_missing = pending.reason is Reason.POD_MISSING
+    yield structs.replace(block, advice=_advice_on_missing(stand, pod) if is_missing else shows_why)
+
+
+def _misled(stand: Standing, decision: Decision) -> Iterator[Block]:
+    """That users do not get to what serves: nothing of it is ever changed at rest, so that a person must."""
+    service, is_told = stand.public_service, decision.verdict.reason is Reason.STATUS_CONTRADICTED
+    if service is None or stand.serves(stand.active) or is_told:
+        return
+    name = service.metadata.name
+    detail = f"it does not lead to generation {stand.active}, so that nobody reaches it"
+    block = _block(decision.rule, Reason.OBJECT_UNDONE, f"service/{name}", detail, stand.seen)
+    label = f"{NAME}={environmentd_name(stand.environment.resource_id, stand.active)}"
+    command = f"kubectl -n {stand.environment.namespace} set selector service {name} {label}"
+    yield structs.replace(block, clears="the Service selects it again", advice=(f"let it select its pod: {command}",))
+
+
+def _advice_on_missing(stand: Standing, pod: str) -> tuple[str, ...]:
+    """A StatefulSet that somebody has scaled makes no pod, and is scaled by nobody else."""
+    namespace, maker = stand.environment.namespace, pod.removesuffix("-0")
+    found = next((each for each in stand.seen.statefulsets if each.metadata.name == maker), None)
+    if found is not None and found.spec.replicas < 1:
+        return (f"scale it: kubectl -n {namespace} scale statefulset {maker} --replicas=1",)
+    return (advice_on_missing(namespace, maker),)
 
 
 def _precise(block: Block, reason: Reason, stand: Standing, now: datetime) -> Block:
     """A wait for a pod with what differs from look to look, since when it is so, and what helps."""
     trouble = trouble_at(stand, block.object, now) if reason in FOR_A_POD else None
     if reason is Reason.POD_MISSING:
-        maker = block.object.partition("/")[2].removesuffix("-0")
-        return structs.replace(block, advice=(advice_on_missing(stand.environment.namespace, maker),))
+        return structs.replace(block, advice=_advice_on_missing(stand, block.object.partition("/")[2]))
     if (advice := ADVICE.get(reason)) is not None:
         pod = f"{block.object.partition('/')[2]}-0"
         return structs.replace(block, advice=(advice.format(namespace=stand.environment.namespace, pod=pod),))
+    if reason is Reason.STATUS_CONTRADICTED:
+        return structs.replace(block, advice=(advice_on(stand),))
     if trouble is None:
         return block
     block = structs.replace(block, text=text_of(reason, block.object.partition("/")[2], trouble.text))

@@ -20,6 +20,7 @@ from fairlead.contracts.environments.kinds import (
     Balancer,
     Child,
     Console,
+    GenerationSet,
     Materialize,
 )
 from fairlead.contracts.environments.settings import Settings
@@ -27,7 +28,7 @@ from fairlead.core.ask import Answers
 from fairlead.core.uuids import parse
 from fairlead.engine.controller import RolloutKey
 from fairlead.engine.decide.guard import GuardedObject, subject_of
-from kubeloop.objects.apps import Deployment, StatefulSet
+from kubeloop.objects.apps import Deployment
 from kubeloop.objects.meta import Resource
 from kubeloop.store import Named, Readable
 
@@ -66,7 +67,7 @@ class Stores(Struct, frozen=True):
     environments: Readable[Materialize]
     balancers: Readable[Balancer]
     consoles: Readable[Console]
-    statefulsets: Readable[StatefulSet]
+    statefulsets: Readable[GenerationSet]
     deployments: Readable[Deployment]
     children: Mapping[Resource, Readable[Child]]
     """By kind; certificates are among them where they are served."""

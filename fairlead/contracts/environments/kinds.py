@@ -11,7 +11,8 @@ from typing import Annotated, Literal, TypeAlias
 
 from msgspec import UNSET, Meta, Struct, UnsetType, convert
 
-from kubeloop.objects.core import CONFIGMAPS, SERVICE_ACCOUNTS, SERVICES
+from kubeloop.objects.apps import StatefulSet, StatefulSetSpec, Template
+from kubeloop.objects.core import CONFIGMAPS, SERVICE_ACCOUNTS, SERVICES, PodSpec
 from kubeloop.objects.meta import Meta as ObjectMeta
 from kubeloop.objects.meta import Resource
 
@@ -51,6 +52,8 @@ LAST_KNOWN_GENERATION = f"{GROUP}/last-known-active-generation"
 GENERATION = f"{GROUP}/generation"
 ROLLOUT_HASH = f"{GROUP}/rollout-hash"
 FORCE = f"{GROUP}/force"
+LISTENERS_FILE = "listeners.json"
+"""Key in the ConfigMap of a generation, and name of the file that environmentd reads."""
 
 Json: TypeAlias = dict[str, object]
 Text: TypeAlias = dict[str, str]
@@ -219,12 +222,38 @@ class Console(Struct, frozen=True):
     status: CompanionStatus | None = None
 
 
+class GenerationPodSpec(PodSpec, frozen=True, rename="camel"):
+    service_account_name: str = ""
+
+
+class GenerationTemplate(Template, frozen=True):
+    spec: GenerationPodSpec = GenerationPodSpec()
+
+
+class GenerationSpec(StatefulSetSpec, frozen=True, rename="camel"):
+    template: GenerationTemplate = GenerationTemplate()
+
+
+class GenerationSet(StatefulSet, frozen=True):
+    """The StatefulSet of a generation; those of its clusters carry its resource id, too."""
+
+    spec: GenerationSpec = GenerationSpec()
+
+
 class ServiceSpec(Struct, frozen=True):
     selector: Text = {}
 
 
+class ConfigMapData(Struct, frozen=True, rename={"listeners": LISTENERS_FILE}):
+    listeners: str = ""
+
+
 class Child(Struct, frozen=True):
-    """An object that belongs to an environment, as far as rounds look at it; `spec` is that of a Service."""
+    """An object that belongs to an environment, as far as rounds look at it.
+
+    `spec` is that of a Service, and `data` that of the ConfigMap of a generation.
+    """
 
     metadata: EnvironmentMeta
     spec: ServiceSpec = ServiceSpec()
+    data: ConfigMapData = ConfigMapData()

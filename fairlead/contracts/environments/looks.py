@@ -32,6 +32,7 @@ from fairlead.contracts.environments.kinds import (
     Balancer,
     Child,
     Console,
+    GenerationSet,
 )
 from fairlead.contracts.environments.settings import Settings
 from fairlead.core.ask import Answer, Answers, Ask, Bad, Good, Listing, Question, Read, ReadSecret
@@ -43,7 +44,7 @@ from fairlead.engine.first_seen import FirstSeen
 from fairlead.engine.look import Heard, Look, ResourceView, Views, decided
 from kubeloop import clock
 from kubeloop.client import Client
-from kubeloop.objects.apps import STATEFULSETS, StatefulSet
+from kubeloop.objects.apps import STATEFULSETS
 from kubeloop.objects.core import CONFIGMAPS, PODS, SERVICES, Pod
 from kubeloop.store import Readable, Store
 
@@ -55,7 +56,7 @@ ENVIRONMENTS = ResourceView(MATERIALIZES, Dated, indexes=ENVIRONMENT_INDEXES, op
 ALL_PODS = ResourceView(PODS, Pod)
 ALL_BALANCERS = ResourceView(BALANCERS, Balancer, optional=True)
 ALL_CONSOLES = ResourceView(CONSOLES, Console, optional=True)
-OWN_STATEFULSETS = ResourceView(STATEFULSETS, StatefulSet, RESOURCE_ID, CHILD_INDEXES)
+OWN_STATEFULSETS = ResourceView(STATEFULSETS, GenerationSet, RESOURCE_ID, CHILD_INDEXES)
 CHILDREN = tuple(ResourceView(kind, Child, RESOURCE_ID, CHILD_INDEXES) for kind in (SERVICES, CONFIGMAPS))
 """What a generation of an environment consists of, besides its StatefulSet."""
 

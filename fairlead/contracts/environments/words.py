@@ -22,6 +22,9 @@ REASONS: dict[Reason, Words] = {
     Reason.DUPLICATE_ENVIRONMENT: Words(
         "warn", f"{FAILED}: environment id used twice", "{object} is not changed: {detail}"
     ),
+    Reason.STATUS_CONTRADICTED: Words(
+        "warn", f"{FAILED}: status contradicted", "{object} contradicts the status, and nothing is changed: {detail}"
+    ),
     Reason.KIND_MISSING: Words("warn", f"{FAILED}: kind not served", "{object} cannot be created: {detail}"),
     Reason.OBJECT_REFUSED: Words("warn", f"{FAILED}: object refused", "{object} was refused: {detail}"),
     Reason.OBJECT_UNDONE: Words("warn", "object changed by somebody else", "{object} is not as it should be: {detail}"),

@@ -8,6 +8,7 @@ from fairlead.contracts.environments.decide.deployments import Companion, decide
 from fairlead.contracts.environments.decide.objects.console import console_objects, console_trouble
 from fairlead.contracts.environments.decide.objects.owner import CONSOLE
 from fairlead.contracts.environments.decide.seen import CompanionSnapshot
+from fairlead.contracts.environments.decide.serving import serving_of
 from fairlead.contracts.environments.kinds import CONSOLES, Console
 from fairlead.core.ask import Need
 from fairlead.core.decision import Decision
@@ -17,6 +18,6 @@ def decide_console(seen: CompanionSnapshot[Console], now: datetime) -> Decision 
     """What is to be done now for the Console that is seen."""
     trouble = console_trouble(seen.own, seen.settings)
     can_be_built = seen.own.status is not None and not trouble
-    objects = console_objects(seen.own, seen.settings) if can_be_built else ()
+    objects = console_objects(seen.own, seen.settings, serving_of(seen)) if can_be_built else ()
     companion = Companion(resource=CONSOLES, app=CONSOLE, seen=seen, trouble=trouble, objects=objects)
     return decide_companion(companion, now)

@@ -157,11 +157,13 @@ def secret_question(seen: Snapshot) -> Ask:
 
 def license_of(seen: Snapshot) -> Licence | Hold | Need:
     """Section 3.2 step 3: what the license key in the backend Secret says, if it must or does hold one."""
+    name = seen.environment.wish.backend_secret_name
+    if not name:  # read without a name, the server would list
+        return _failed(seen, Reason.SPEC_INVALID, "backendSecretName is empty: name the Secret of the environment")
     question = secret_question(seen)
     if todo := seen.answers.lacking((question,)):
         return Need(todo)
     answer = seen.answers[question]
-    name = seen.environment.wish.backend_secret_name
     about = f"secret/{name}"
     if isinstance(answer, Bad):
         if answer.kind == "not-sent":

@@ -9,13 +9,12 @@ from __future__ import annotations
 import msgspec
 from msgspec import Struct
 
-from fairlead.contracts.environments.decide.objects.args import LISTENERS_FILE
 from fairlead.contracts.environments.decide.objects.environment import uses_internal_tls
 from fairlead.contracts.environments.decide.objects.environmentd import SYSTEM_PASSWORD
 from fairlead.contracts.environments.decide.objects.names import environmentd_name
 from fairlead.contracts.environments.decide.objects.owner import ENVIRONMENTD
 from fairlead.contracts.environments.decide.standing import Standing
-from fairlead.contracts.environments.kinds import LOGS_IN
+from fairlead.contracts.environments.kinds import LISTENERS_FILE, LOGS_IN
 from fairlead.core.ask import Answer, Ask, Bad, Good, Http, SignIn
 from kubeloop.objects.core import SECRETS
 from kubeloop.objects.meta import Ref
@@ -96,6 +95,7 @@ def leader_by_spec(stand: Standing, subject: str) -> Leader:
     ports = stand.settings.ports
     return _leader(
         stand,
+        stand.target,
         subject,
         tls=signs_in and uses_internal_tls(stand.environment, stand.settings),
         port=ports.http if signs_in else ports.internal_http,
@@ -178,8 +178,8 @@ class Made(Struct, frozen=True):
     """Of its container."""
 
 
-def leader_by_objects(stand: Standing, statefulset: bytes, listeners: bytes) -> Made:
-    """From the bodies of N's StatefulSet and of its ConfigMap; raises UnreadableGeneration."""
+def leader_by_objects(stand: Standing, generation: int, statefulset: bytes, listeners: bytes) -> Made:
+    """From the bodies of its StatefulSet and of its ConfigMap; raises UnreadableGeneration."""
     try:
         made = msgspec.json.decode(statefulset, type=_StatefulSet)
         file = msgspec.json.decode(listeners, type=_ConfigMap).data.get(LISTENERS_FILE, "")
@@ -192,6 +192,7 @@ def leader_by_objects(stand: Standing, statefulset: bytes, listeners: bytes) -> 
     container = _container(made)
     leader = _leader(
         stand,
+        generation,
         made.metadata.uid,
         tls=signs_in and external.enable_tls,
         port=port,
@@ -218,13 +219,13 @@ def _password_secret(container: _Container) -> str:
     return ""
 
 
-def _leader(stand: Standing, subject: str, *, tls: bool, port: int, secret: str) -> Leader:
+def _leader(stand: Standing, generation: int, subject: str, *, tls: bool, port: int, secret: str) -> Leader:
     values = {
         "scheme": "https" if tls else "http",
-        "service": environmentd_name(stand.environment.resource_id, stand.target),
+        "service": environmentd_name(stand.environment.resource_id, generation),
         "namespace": stand.environment.namespace,
         "port": str(port),
-        "generation": str(stand.target),
+        "generation": str(generation),
     }
     url = stand.settings.url_template
     for name, value in values.items():

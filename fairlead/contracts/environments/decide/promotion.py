@@ -15,27 +15,24 @@ from fairlead.contracts.environments.decide.leader import (
     IS_LEADER,
     Leader,
     Made,
-    UnreadableGeneration,
-    leader_by_objects,
     state_of,
     unheard,
 )
 from fairlead.contracts.environments.decide.live import Looked, makeable
+from fairlead.contracts.environments.decide.made import made_of
 from fairlead.contracts.environments.decide.moments import soon
 from fairlead.contracts.environments.decide.objects.generation import generation_objects, public_service
-from fairlead.contracts.environments.decide.objects.names import environmentd_name, listeners_name
+from fairlead.contracts.environments.decide.objects.names import environmentd_name
 from fairlead.contracts.environments.decide.readiness import SILENCES, pod_wait
 from fairlead.contracts.environments.decide.refusals import refusal_of, undone
 from fairlead.contracts.environments.decide.standing import Standing, has_environment_id
 from fairlead.contracts.environments.decide.statuses import promoted, record
+from fairlead.contracts.environments.decide.stuck import told_of
 from fairlead.contracts.environments.decide.teardown import leaving, refs_of, teardown
 from fairlead.core.act import Does
-from fairlead.core.ask import Ask, Bad, Good, Need, Read
+from fairlead.core.ask import Bad, Need
 from fairlead.core.decision import Hold, Move, Verdict
 from fairlead.core.reason import Reason
-from kubeloop.objects.apps import STATEFULSETS
-from kubeloop.objects.core import CONFIGMAPS
-from kubeloop.objects.meta import Ref
 
 
 def promote(stand: Standing, now: datetime) -> Verdict | Need | None:
@@ -45,7 +42,7 @@ def promote(stand: Standing, now: datetime) -> Verdict | Need | None:
     lost = recreated(stand, now)
     if lost is not None:
         return lost
-    made = made_of(stand, now)
+    made = made_of(stand, stand.target, now)
     if not isinstance(made, Made):
         return made
     led = leads(stand, made.leader, now)
@@ -82,30 +79,6 @@ def recreated(stand: Standing, now: datetime) -> Verdict | Need | None:
     return Move(Reason.PROMOTING, absent.writes) if absent.writes else undone(absent, now)
 
 
-def made_of(stand: Standing, now: datetime) -> Made | Verdict | Need:
-    """What N's own objects say about it, read live."""
-    environment = stand.environment
-    one = Ref(STATEFULSETS, environment.namespace, environmentd_name(environment.resource_id, stand.target))
-    other = Ref(CONFIGMAPS, environment.namespace, listeners_name(environment.resource_id, stand.target))
-    questions = (Ask(Read(one)), Ask(Read(other)))
-    if todo := stand.seen.answers.lacking(questions):
-        return Need(todo)
-    bodies = []
-    for question, ref in zip(questions, (one, other), strict=True):
-        match stand.seen.answers[question]:
-            case Good(value=value):
-                bodies.append(value)
-            case Bad(kind="absent"):
-                return Hold(Reason.CACHE_BEHIND, soon(stand.uid, now), ((str(ref), "it is gone"),))
-            case Bad(kind=kind, text=text):
-                return Hold(Reason.READ_FAILED, details=((str(ref), text or kind),))
-    try:
-        return leader_by_objects(stand, *bodies)
-    except UnreadableGeneration as error:
-        sentence = f"it does not say how environmentd is reached ({error}): delete it, and it is created again"
-        return Hold(Reason.READ_FAILED, details=((str(other), sentence),))
-
-
 def leads(stand: Standing, leader: Leader, now: datetime) -> Verdict | Need | None:
     """None once environmentd of N says that it leads.
 
@@ -133,15 +106,16 @@ def leads(stand: Standing, leader: Leader, now: datetime) -> Verdict | Need | No
     return Hold(Reason.NOT_YET_LEADER, soon(stand.uid, now), ((about, detail),))
 
 
-def unpromoted(stand: Standing, answer: Bad, now: datetime) -> Hold:
-    """environmentd did not take the promotion; while its pod starts nobody is there to take it."""
-    about = f"service/{environmentd_name(stand.environment.resource_id, stand.target)}"
-    if answer.kind in SILENCES:
-        return Hold(SILENCES[answer.kind], soon(stand.uid, now), ((about, unheard(answer)),))
+def unpromoted(stand: Standing, answer: Bad, now: datetime) -> Hold | Need:
+    """environmentd did not take the promotion; while its pod starts, or is stuck, nobody is there to take it."""
     statefulset = stand.statefulset(stand.target)
     pending = None if statefulset is None or answer.code else pod_wait(statefulset)
     if pending is not None:
-        return Hold(pending.reason, soon(stand.uid, now), ((pending.about, pending.detail),))
+        told = told_of(stand, pending, now)
+        return told if isinstance(told, Need) else Hold(told.reason, soon(stand.uid, now), ((told.about, told.detail),))
+    about = f"service/{environmentd_name(stand.environment.resource_id, stand.target)}"
+    if answer.kind in SILENCES:
+        return Hold(SILENCES[answer.kind], soon(stand.uid, now), ((about, unheard(answer)),))
     return Hold(Reason.PROMOTE_FAILED, details=((about, answer.text or answer.kind),))
 
 

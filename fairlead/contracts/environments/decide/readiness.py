@@ -61,7 +61,9 @@ def pod_wait(statefulset: StatefulSet) -> NotReady | None:
     if status.ready_replicas < 1:
         pod = f"pod/{metadata.name}-0"
         if status.replicas < 1:
-            return NotReady(Reason.POD_MISSING, pod, "its StatefulSet has not created it yet")
+            is_scaled = statefulset.spec.replicas < 1
+            why = "its StatefulSet is scaled to 0" if is_scaled else "its StatefulSet has not created it yet"
+            return NotReady(Reason.POD_MISSING, pod, why)
         return NotReady(Reason.PODS_NOT_READY, pod, "it is not ready")
     both = status.current_revision and status.update_revision
     if both and status.current_revision != status.update_revision and status.updated_replicas < 1:

@@ -17,6 +17,7 @@ from fairlead.contracts.environments.decide import identity, rollout
 from fairlead.contracts.environments.decide.applying import Lacking, lacking
 from fairlead.contracts.environments.decide.companion_pods import told_of_companions
 from fairlead.contracts.environments.decide.companions import Beside, companions
+from fairlead.contracts.environments.decide.contradiction import hold_contradicted
 from fairlead.contracts.environments.decide.objects.environment import environment_objects, environment_trouble
 from fairlead.contracts.environments.decide.objects.wanted import Wanted
 from fairlead.contracts.environments.decide.promotion import promote
@@ -41,8 +42,9 @@ ENVIRONMENT = "environment"
 ALONE = Beside()
 """Nothing goes with the verdict."""
 
-PROMOTE = "promote"
-RULES: tuple[Rule[Standing], ...] = (Rule(PROMOTE, promote), Rule("settle", settle), *rollout.RULES)
+PROMOTION: tuple[Rule[Standing], ...] = (Rule("hold_contradicted", hold_contradicted), Rule("promote", promote))
+"""What goes on whatever else is wrong."""
+RULES: tuple[Rule[Standing], ...] = (*PROMOTION, Rule("settle", settle), *rollout.RULES)
 """Section 3.2 step 7: section 3.4 case 1, section 3.4 case 3, and what section 3.4 case 2 consists of."""
 
 
@@ -87,7 +89,7 @@ def goes_on(seen: Snapshot, rule: str) -> bool:
 def promoted_all_the_same(seen: Snapshot, trouble: Verdict, now: datetime) -> Decision | Need | StartOver:
     """The step of the promotion, and nothing else; what is wrong with the environment's identity is told beside it."""
     stand = standing_of(seen)
-    step = first_answer(tuple(rule for rule in RULES if rule.name == PROMOTE), stand, now)
+    step = first_answer(PROMOTION, stand, now)
     if isinstance(step, Need | StartOver):
         return step
     if step is None:

@@ -18,6 +18,7 @@ from fairlead.contracts.environments.decide.moments import later, soon
 from fairlead.contracts.environments.decide.objects.generation import generation_objects
 from fairlead.contracts.environments.decide.readiness import Broken, NotReady, readiness
 from fairlead.contracts.environments.decide.refusals import undone
+from fairlead.contracts.environments.decide.rehearsal import INVALID, rehearsed
 from fairlead.contracts.environments.decide.seen import Snapshot
 from fairlead.contracts.environments.decide.standing import (
     FAILED_DEPLOY,
@@ -39,7 +40,6 @@ from fairlead.core.decision import Hold, Move, Rule, Verdict
 from fairlead.core.reason import Reason
 from kubeloop.objects.apps import STATEFULSETS, StatefulSet
 
-INVALID = 422
 LONG_TERMINATING = timedelta(minutes=10)
 """No pod of environmentd takes so long to shut down."""
 
@@ -115,9 +115,14 @@ def time_out(stand: Standing, now: datetime) -> Verdict | Need | None:
 
 
 def vacate_active(stand: Standing, now: datetime) -> Verdict | Need | None:
-    """With the strategy that accepts a downtime, A is gone before anything of N is there."""
+    """With the strategy that accepts a downtime, A is gone before anything of N is there, if N can be made."""
     if stand.spec.rollout_strategy != IMMEDIATELY or stand.active < 1:
         return None
+    invalid = rehearsed(stand)
+    if isinstance(invalid, Need):
+        return invalid
+    if invalid:
+        return failed(stand, invalid, now)
     gone = teardown(stand, stand.active, now, surely=stand.statefulset(stand.target) is None, refusable=True)
     return unless_refused(stand, gone, now) if isinstance(gone, Hold | Move) else gone
 

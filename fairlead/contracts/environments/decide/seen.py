@@ -8,10 +8,10 @@ from typing import Generic, TypeVar
 
 from msgspec import Struct
 
-from fairlead.contracts.environments.kinds import Balancer, Child, Console, Materialize
+from fairlead.contracts.environments.kinds import Balancer, Child, Console, GenerationSet, Materialize
 from fairlead.contracts.environments.settings import Settings
 from fairlead.core.ask import Answers
-from kubeloop.objects.apps import Deployment, StatefulSet
+from kubeloop.objects.apps import Deployment
 from kubeloop.objects.meta import Ref, Resource
 
 Applied = Mapping[Ref, str]
@@ -33,7 +33,7 @@ class Snapshot(Struct, frozen=True, kw_only=True):
     environment: Materialize
     twins: tuple[Materialize, ...] = ()
     """Other Materialize objects, in any namespace, with the same environment id."""
-    statefulsets: tuple[StatefulSet, ...] = ()
+    statefulsets: tuple[GenerationSet, ...] = ()
     """Those in its namespace that carry its resource id."""
     children: Children = {}
     balancer: Balancer | None = None

@@ -17,6 +17,7 @@ from fairlead.contracts.environments.decide.objects.generation import generation
 from fairlead.contracts.environments.decide.refusals import refusal_of, undone
 from fairlead.contracts.environments.decide.standing import Standing
 from fairlead.contracts.environments.decide.statuses import record, unchanged
+from fairlead.contracts.environments.decide.strays import remove_strays
 from fairlead.contracts.environments.decide.teardown import leaving, teardown
 from fairlead.core.act import Does
 from fairlead.core.ask import Need
@@ -35,10 +36,10 @@ def settle(stand: Standing, now: datetime) -> Verdict | Need | None:
     gone = teardown(stand, stand.target, now, surely=not is_said(stand))
     if gone is not None:
         return said_with(stand, gone, now)
-    if is_said(stand):
-        return Hold(Reason.COMPLETE, later(stand.uid, now))
-    write = record(stand, unchanged(stand), now, requested_rollout_hash=stand.hash)
-    return Hold(Reason.COMPLETE, later(stand.uid, now)) if write is None else Move(Reason.SETTLING, (write,))
+    write = None if is_said(stand) else record(stand, unchanged(stand), now, requested_rollout_hash=stand.hash)
+    if write is not None:
+        return Move(Reason.SETTLING, (write,))
+    return remove_strays(stand, now) or Hold(Reason.COMPLETE, later(stand.uid, now))
 
 
 def heal(stand: Standing, now: datetime) -> Verdict | Need | None:

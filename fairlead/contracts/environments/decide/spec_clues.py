@@ -13,9 +13,8 @@ import msgspec
 from msgspec import Struct
 
 from fairlead.contracts.environments.decide.images import at_least
-from fairlead.contracts.environments.decide.objects.args import LISTENERS_FILE
 from fairlead.contracts.environments.decide.objects.owner import ENVIRONMENTD
-from fairlead.contracts.environments.kinds import FORCE, GENERATION, NIL, Json
+from fairlead.contracts.environments.kinds import FORCE, GENERATION, LISTENERS_FILE, NIL, Json
 from fairlead.core.uuids import parse
 from kubeloop.unreadable import UNREADABLE
 

@@ -6,6 +6,7 @@ asked for last, and L of the one that was completed last.
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from datetime import datetime, timedelta
 
 import msgspec
@@ -17,22 +18,23 @@ from fairlead.contracts.environments.decide.objects.generation import generation
 from fairlead.contracts.environments.decide.objects.names import environmentd_name, environmentd_service_name
 from fairlead.contracts.environments.decide.objects.wanted import Environment
 from fairlead.contracts.environments.decide.seen import Snapshot
+from fairlead.contracts.environments.decide.serving import selected_by
 from fairlead.contracts.environments.decide.timeout import DEFAULT, DEFAULT_SECONDS, timeout_seconds
 from fairlead.contracts.environments.kinds import (
     CONDITION,
     FORCE_ROLLOUT,
     MATERIALIZES,
-    NAME,
     NIL,
     ROLLOUT_HASH,
     Child,
     Condition,
+    GenerationSet,
     MaterializeSpec,
     MaterializeStatus,
 )
 from fairlead.contracts.environments.settings import Settings
 from fairlead.core.uuids import parse, uuid5
-from kubeloop.objects.apps import STATEFULSETS, StatefulSet
+from kubeloop.objects.apps import STATEFULSETS
 from kubeloop.objects.core import SERVICES
 from kubeloop.objects.meta import Meta, Ref
 
@@ -140,7 +142,7 @@ class Standing(Struct, frozen=True, kw_only=True):
         condition = self.condition
         if condition is None or condition.reason not in (APPLYING, READY_TO_PROMOTE):
             return None
-        if self.requested != self.hash or self.is_forced or self.is_inherited:
+        if self.requested != self.hash or self.is_forced or self.is_inherited or self.has_lost_active:
             return None
         try:
             return condition.last_transition_time + timedelta(seconds=self.timeout_seconds)
@@ -157,6 +159,11 @@ class Standing(Struct, frozen=True, kw_only=True):
         return self.completed is None and found is not None and ROLLOUT_HASH not in found.metadata.annotations
 
     @property
+    def has_lost_active(self) -> bool:
+        """Whether A is gone, for a downtime that was accepted or by somebody's hand, and N is all that can serve."""
+        return self.active > 0 and self.statefulset(self.active) is None
+
+    @property
     def timeout_seconds(self) -> float:
         return timeout_seconds(self.spec.rollout_request_timeout)
 
@@ -170,15 +177,18 @@ class Standing(Struct, frozen=True, kw_only=True):
     def public_service(self) -> Child | None:
         return self.seen.children.get((SERVICES, environmentd_service_name(self.environment.resource_id)))
 
+    @property
+    def selected(self) -> int | None:
+        """The generation that the public Service leads to; None where it leads to none."""
+        service = self.public_service
+        return None if service is None else selected_by(self.environment.resource_id, service)
+
     def serves(self, generation: int) -> bool:
         """Whether the public Service selects this generation."""
-        service = self.public_service
-        name = environmentd_name(self.environment.resource_id, generation)
-        return service is not None and service.spec.selector.get(NAME) == name
+        return self.selected == generation
 
-    def statefulset(self, generation: int) -> StatefulSet | None:
-        name = environmentd_name(self.environment.resource_id, generation)
-        return next((each for each in self.seen.statefulsets if each.metadata.name == name), None)
+    def statefulset(self, generation: int) -> GenerationSet | None:
+        return statefulset_of(self.seen, self.environment.resource_id, generation)
 
     def existing(self, ref: Ref) -> Meta | None:
         """What the caches show of an object of the environment."""
@@ -206,10 +216,24 @@ def standing_of(seen: Snapshot) -> Standing:
         resource_id=status.resource_id,
         spec=spec,
         running_image=status.last_completed_rollout_environmentd_image_ref or spec.environmentd_image_ref,
+        running_accounts=tuple(_accounts(seen, status)),
         force_annotation=resource.metadata.annotations.get(FORCE_ROLLOUT),
     )
     hashed = rollout_hash(resource.spec, resource.metadata.annotations)
     return Standing(seen=seen, status=status, environment=environment, hash=hashed)
+
+
+def statefulset_of(seen: Snapshot, resource_id: str, generation: int) -> GenerationSet | None:
+    name = environmentd_name(resource_id, generation)
+    return next((each for each in seen.statefulsets if each.metadata.name == name), None)
+
+
+def _accounts(seen: Snapshot, status: MaterializeStatus) -> Iterator[str]:
+    """Those that the generations which exist run as."""
+    for generation in (status.active_generation, status.active_generation + 1):
+        found = statefulset_of(seen, status.resource_id, generation)
+        if found is not None and (name := found.spec.template.spec.service_account_name):
+            yield name
 
 
 def condition_of(status: MaterializeStatus) -> Condition | None:

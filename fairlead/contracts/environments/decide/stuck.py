@@ -68,6 +68,12 @@ def advice_for(stand: Standing, trouble: PodTrouble) -> tuple[str, ...]:
     if trouble.reason == TERMINATING:
         return trouble.advice
     name, namespace = stand.environment.name, stand.environment.namespace
+    if stand.is_promoting:
+        maker = f"kubectl -n {namespace} delete statefulset {trouble.pod.removesuffix('-0')}"
+        return (
+            *trouble.advice,
+            f"it cannot be taken back; correct the spec, and have it made again from that: {maker}",
+        )
     if stand.active < 1 or stand.completed is None:
         return (*trouble.advice, f"correct the spec: kubectl -n {namespace} edit materialize {name}")
     return (*trouble.advice, f"go back to generation {stand.active}: fairlead abort {name} -n {namespace}")

@@ -52,7 +52,9 @@ def touched(world: World, ref: Ref, *, exists: bool, deletes: bool = False) -> N
 
 
 def stands(world: World) -> None:
-    """What holds at every moment."""
+    """What holds at every moment, as long as nobody else has a hand in it."""
+    if world.is_meddled_with:
+        return
     if not world.own.status:
         assert not world.things
         return

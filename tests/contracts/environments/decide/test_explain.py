@@ -65,6 +65,43 @@ def test_what_serves_no_more_is_done_and_said_to_be_down(replicas: int, said: st
     assert advice.endswith(f"describe pod {pod}" if replicas else f"describe statefulset {pod.removesuffix('-0')}")
 
 
+@pytest.mark.parametrize("rolls", [False, True], ids=["at rest", "while it is promoted"])
+def test_a_pod_that_nobody_makes_because_somebody_scaled_its_statefulset_is_told_so(rolls: bool) -> None:
+    world = promoted()
+    if rolls:
+        world.takes_over = False
+        world.edit(environmentdImageRef=NEXT)
+        world.play()
+        assert world.is_promoting
+    which = 2 if rolls else 1
+    world.pods_start = False
+    world.statefulset(which).body["spec"]["replicas"] = 0
+    world.statefulset(which).status |= {"replicas": 0, "readyReplicas": 0}
+
+    (block,) = shown(world).blocked_by
+
+    name = f"mz{world.id}-environmentd-{which}"
+    assert "its StatefulSet is scaled to 0" in block.text
+    assert block.advice == (f"scale it: kubectl -n e scale statefulset {name} --replicas=1",)
+
+
+@pytest.mark.parametrize("edits", [{}, {"environmentdImageRef": NEXT, "rolloutStrategy": "ManuallyPromote"}])
+def test_a_service_that_leads_users_nowhere_is_told(edits: dict[str, str]) -> None:
+    world = promoted()
+    world.is_meddled_with = True
+    world.edit(**edits)
+    world.play()
+    service = next(thing for ref, thing in world.things.items() if ref.name == f"mz{world.id}-environmentd")
+    service.body["spec"]["selector"] = {"app": "mine"}
+
+    *others, block = shown(world).blocked_by
+
+    assert [each.reason for each in others] == (["AwaitingPromotion"] if edits else [])
+    assert "does not lead to generation 1, so that nobody reaches it" in block.text
+    name = f"mz{world.id}-environmentd"
+    assert f"set selector service {name} materialize.cloud/name={name}-1" in block.advice[0]
+
+
 def test_a_rollout_shows_both_generations_and_what_it_waits_for() -> None:
     world = promoted()
     before = world.hash

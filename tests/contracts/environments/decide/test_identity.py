@@ -55,6 +55,31 @@ def test_the_finalizer_comes_first_and_keeps_those_of_others() -> None:
     assert not world.own.status
 
 
+def test_a_secret_without_a_name_is_not_asked_for() -> None:
+    world = promoted()
+    world.edit(backendSecretName="")
+    world.asked.clear()
+
+    assert held(world) is Reason.SPEC_INVALID
+
+    assert not [ask for ask in world.asked if isinstance(ask.to, ReadSecret)]
+    assert "backendSecretName is empty" in world.tells[-1].text
+
+
+def test_a_promotion_ends_although_the_secret_has_no_name_any_more() -> None:
+    world = promoted()
+    world.takes_over = False
+    world.edit(environmentdExtraArgs=["--second"])
+    world.play()
+    assert world.is_promoting
+
+    world.edit(backendSecretName="")
+    world.takes_over = True
+    world.play()
+
+    assert world.status["activeGeneration"] == 2
+
+
 def test_an_environment_that_is_deleted_loses_only_our_finalizer() -> None:
     world = promoted()
     world.own.body["metadata"]["finalizers"] = ["somebody/else", FINALIZER]

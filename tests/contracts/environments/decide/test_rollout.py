@@ -7,7 +7,7 @@ from datetime import timedelta
 import pytest
 
 from fairlead.contracts.environments.decide.rollout import needs_update
-from fairlead.core.act import AnyWrite, Apply, Delete, Does, Replace
+from fairlead.core.act import AnyWrite, Apply, Create, Delete, Does, Replace
 from fairlead.core.ask import Bad
 from fairlead.core.decision import Hold, Move
 from fairlead.core.reason import Reason
@@ -311,6 +311,56 @@ def test_with_a_downtime_the_serving_generation_is_gone_before_the_next_is_there
         "environmentd-1",
         "listeners-1",
     ]
+
+
+UNMADE = {
+    "what no StatefulSet can have": (422, True),
+    "a quota that the serving generation uses up": (403, False),
+    "a webhook that knows no rehearsal": (400, False),
+}
+
+
+@pytest.mark.parametrize(("code", "serves_on"), UNMADE.values(), ids=UNMADE)
+def test_with_a_downtime_the_serving_generation_does_not_go_for_one_that_is_invalid(code: int, serves_on: bool) -> None:
+    world = promoted()
+    world.refuses = lambda write: (
+        Bad("refused", "requests: more than limits", code)
+        if write.dry_run and isinstance(write, Create) and write.resource == STATEFULSETS
+        else None
+    )
+
+    world.edit(environmentdImageRef=NEXT, rolloutStrategy=IMMEDIATELY)
+    decision = world.play()
+
+    if not serves_on:
+        assert world.is_promoted
+        return
+    assert [*world.generations] == [1]
+    assert decision.verdict.reason is Reason.GENERATION_REFUSED
+    assert world.says[1:] == ("FailedDeploy", "Failed to apply changes for generation 2: requests: more than limits")
+    world.refuses = lambda _: None
+    world.edit(environmentdExtraArgs=["--mended"])
+    world.play()
+    assert world.is_promoted
+    assert world.status["activeGeneration"] == 2
+
+
+def test_once_the_serving_generation_is_going_nothing_is_tried_any_more() -> None:
+    world = promoted()
+    tried: list[str] = []
+
+    def notes(write: AnyWrite) -> None:
+        if write.dry_run:
+            assert isinstance(write, Create)
+            tried.append(write.resource.kind)
+
+    world.refuses = notes
+    world.edit(environmentdImageRef=NEXT, rolloutStrategy=IMMEDIATELY)
+
+    world.play()
+
+    assert world.is_promoted
+    assert tried == ["Service", "Service", "ConfigMap", "StatefulSet"]
 
 
 def test_an_image_that_may_not_follow_is_refused_once_and_touches_nothing() -> None:

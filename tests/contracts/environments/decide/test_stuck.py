@@ -12,7 +12,7 @@ from fairlead.cli.selection import is_blocked
 from fairlead.contracts.environments.decide.standing import standing_of
 from fairlead.contracts.environments.decide.stuck import pod_question
 from fairlead.contracts.environments.explain import explain
-from fairlead.core.ask import Answer, Ask, Bad, Good, Read
+from fairlead.core.ask import Answer, Ask, Bad, Good, Http, Read
 from fairlead.core.decision import Decision, Hold
 from fairlead.core.explain import Explain
 from fairlead.core.progress_deadline import PROGRESS_DEADLINE
@@ -161,3 +161,70 @@ def test_what_may_still_come_is_waited_for_until_a_deadline() -> None:
 )
 def test_a_pod_that_cannot_be_read_is_waited_for(answer: Answer, detail: str) -> None:
     assert waits(rolling(answer).play()) == (Reason.PODS_NOT_READY, detail)
+
+
+def promoting(pod: Answer) -> World:
+    """A promotion whose pod is restarted and does not come back."""
+    world = promoted()
+    world.takes_over = False
+    world.edit(environmentdImageRef=NEXT)
+    world.play()
+    assert world.is_promoting
+    world.pods_start = False
+    world.answers = lambda question: pod if is_of_pod(question) else None
+    coming = world.statefulset(2)
+    coming.status = {"observedGeneration": 1, "replicas": 1, "updatedReplicas": 1}
+    world._touched(coming)
+    return world
+
+
+def test_a_promotion_whose_pod_is_stuck_is_blocked_and_cannot_be_taken_back() -> None:
+    pod = crashing(4)
+    world = promoting(pod)
+
+    decision = world.play()
+
+    assert waits(decision) == (Reason.POD_STUCK, "container environmentd is in CrashLoopBackOff")
+    assert [(tell.reason, tell.repeated) for tell in decision.tell] == [("RolloutBlocked", False)]
+    assert world.says[1] == "Promoting"
+    document = shown(world, pod)
+    assert is_blocked(document)
+    (block,) = document.blocked_by
+    assert block.advice[-1] == (
+        "it cannot be taken back; correct the spec, and have it made again from that:"
+        " kubectl -n e delete statefulset mzx-environmentd-2"
+    )
+
+
+def test_a_promotion_that_may_not_read_its_pod_says_so() -> None:
+    decision = promoting(Bad("refused", "forbidden", 403)).play()
+
+    assert waits(decision)[0] is Reason.PODS_NOT_READY
+    assert "allow the operator to get pods" in waits(decision)[1]
+
+
+def test_what_is_corrected_and_deleted_is_promoted_as_it_is_wanted_then() -> None:
+    world = promoting(crashing(4))
+    world.play()
+
+    world.edit(environmentdExtraArgs=["--mended"])
+    world.remove(f"statefulset/mz{world.id}-environmentd-2")
+    world.pods_start = world.takes_over = True
+    world.play()
+
+    assert world.is_promoted
+
+
+UNSENT = {
+    "that cannot be signed in to": Bad("sign-in", "POST https://m/api/login: no connection"),
+    "that a command does not call": Bad("not-sent"),
+}
+
+
+@pytest.mark.parametrize("answer", UNSENT.values(), ids=UNSENT)
+def test_a_promotion_tells_of_its_pod_before_environmentd(answer: Bad) -> None:
+    pod = crashing(4)
+    world = promoting(pod)
+    world.answers = lambda question: pod if is_of_pod(question) else answer if isinstance(question.to, Http) else None
+
+    assert waits(world.play())[0] is Reason.POD_STUCK

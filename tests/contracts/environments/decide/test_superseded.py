@@ -7,6 +7,8 @@ from typing import Any
 
 import pytest
 
+from fairlead.contracts.environments.explain import explain
+from fairlead.core import outcome
 from fairlead.core.reason import Reason
 from tests.contracts.environments.decide.specs import NEXT, OLD, a_spec
 from tests.contracts.environments.decide.world import World, promoted
@@ -182,3 +184,58 @@ def test_an_image_that_has_run_is_not_lowered_although_it_never_led() -> None:
 
     assert decision.verdict.reason is Reason.UPGRADE_REFUSED
     assert world.image(1) == NEWER
+
+
+# A rollout that nothing serves beside.
+
+
+def alone(**fields: Any) -> World:
+    """A rollout with a downtime has taken the serving generation away, and is changed to one that waits."""
+    world = promoted()
+    world.starts_as, world.skips = "Initializing", 400
+    world.edit(environmentdImageRef=NEXT, rolloutStrategy="ImmediatelyPromoteCausingDowntime")
+    world.play()
+    assert [*world.generations] == [2]
+    world.edit(rolloutStrategy="WaitUntilReady", **fields)
+    world.play()
+    return world
+
+
+@pytest.mark.parametrize("timeout", [None, "10s"])
+def test_it_is_not_given_up_for_then_nothing_would_be_left(timeout: str | None) -> None:
+    world = alone(rolloutRequestTimeout=timeout)
+
+    for _ in range(3):
+        world.wait(90_000)
+
+    assert [*world.generations] == [2]
+    assert world.says[1] == "Applying"
+    world.states[2] = "ReadyToPromote"
+    world.play()
+    assert world.is_promoted
+
+
+def test_that_nothing_serves_is_told_beside_what_it_waits_for() -> None:
+    world = alone()
+
+    decision = world.play()
+    catching_up, down = explain(world.seen(), decision, world.now).blocked_by
+
+    assert catching_up.reason == "LeaderInitializing"
+    said = "generation 1 is gone, and nothing serves before generation 2 takes over"
+    assert down.text == f"mz{world.id}-environmentd-1-0 does not exist: {said}"
+
+
+def test_that_the_serving_pod_is_down_is_told_while_a_rollout_waits_for_approval() -> None:
+    world = promoted()
+    world.edit(environmentdImageRef=NEXT, rolloutStrategy=MANUALLY)
+    world.play()
+    world.pods_start = False
+    world.statefulset(1).status["readyReplicas"] = 0
+
+    decision = world.play()
+    document = explain(world.seen(), decision, world.now)
+
+    assert document.outcome == outcome.GATED
+    assert [block.reason for block in document.blocked_by] == ["AwaitingPromotion", "PodsNotReady"]
+    assert "generation 1 does not serve without it" in document.blocked_by[1].text

@@ -28,6 +28,7 @@ from fairlead.contracts.environments.kinds import (
     Balancer,
     Child,
     Console,
+    GenerationSet,
     Materialize,
 )
 from fairlead.contracts.environments.settings import Settings
@@ -48,7 +49,7 @@ from fairlead.core.ask import (
 )
 from fairlead.core.decision import Decision, Hold, Move
 from fairlead.core.uuids import parse
-from kubeloop.objects.apps import STATEFULSETS, StatefulSet
+from kubeloop.objects.apps import STATEFULSETS
 from kubeloop.objects.core import CONFIGMAPS, SERVICES
 from kubeloop.objects.meta import Ref
 from kubeloop.sealing import seal
@@ -91,6 +92,8 @@ class World:
         self.rounds = 0
         self.last: Decision | None = None
         self.heard_leading: set[int] = set()
+        self.is_meddled_with = False
+        """Whether somebody else writes the status or makes generations, so that what stands may not hold."""
         self._count = 0
         meta = {"name": NAME_OF_IT, "namespace": NAMESPACE}
         self.own = self._made({"metadata": meta, "spec": spec or a_spec(), "kind": "Materialize"}, uid=UID)
@@ -123,6 +126,10 @@ class World:
     def remove(self, resource_name: str) -> None:
         """Somebody deletes objects by hand, at once."""
         self.things = {ref: thing for ref, thing in self.things.items() if str(ref) != resource_name}
+
+    def put(self, ref: Ref, body: Tree) -> None:
+        """Somebody makes an object."""
+        self.things[ref] = self._made(body)
 
     def unlabel(self, resource_name: str) -> Thing:
         """Somebody takes the label away by which the caches find an object."""
@@ -281,7 +288,7 @@ class World:
         return Snapshot(
             environment=self.environment,
             twins=self.twins,
-            statefulsets=tuple(msgspec.convert(tree, StatefulSet) for tree in sets),
+            statefulsets=tuple(msgspec.convert(tree, GenerationSet) for tree in sets),
             children=children,
             balancer=self._companion(BALANCERS, Balancer),
             console=self._companion(CONSOLES, Console),
@@ -304,8 +311,7 @@ class World:
             for stage in outcome.stages:
                 for question in stage:
                     assert question not in known, f"{question} was answered already"
-                    assert isinstance(question, Ask)
-                    known[question] = self._answer(question)
+                    known[question] = self._answer(question) if isinstance(question, Ask) else self._tried(question)
         raise AssertionError("it keeps asking")
 
     def _answer(self, question: Ask) -> Answer:
@@ -327,6 +333,10 @@ class World:
             case Http() as call:
                 return self._called(call, question.effect)
         raise AssertionError(f"nobody answers {question}")
+
+    def _tried(self, write: AnyWrite) -> Answer:
+        assert write.dry_run
+        return self.refuses(write) or Good()
 
     def _called(self, call: Http, effect: bool) -> Answer:
         host, _, path = call.url.partition("://")[2].partition("/")

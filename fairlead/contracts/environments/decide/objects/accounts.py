@@ -55,10 +55,8 @@ def _role(owner: Owner) -> Wanted:
 
 
 def _binding(environment: Environment, owner: Owner) -> Wanted:
-    subject: Json = {
-        "kind": "ServiceAccount",
-        "name": service_account_name(environment),
-        "namespace": environment.namespace,
-    }
+    """Of each account in use: a generation keeps its rights until it is gone, whatever is wanted after it."""
+    names = sorted({service_account_name(environment), *environment.running_accounts})
+    subjects = [{"kind": "ServiceAccount", "name": name, "namespace": environment.namespace} for name in names]
     role: Json = {"apiGroup": ROLES.group, "kind": ROLES.kind, "name": owner.name}
-    return owner.wanted(ROLE_BINDINGS, owner.name, {"roleRef": role, "subjects": [subject]})
+    return owner.wanted(ROLE_BINDINGS, owner.name, {"roleRef": role, "subjects": subjects})

@@ -17,14 +17,13 @@ from fairlead.contracts.environments.decide.objects.names import pubsub_service_
 from fairlead.contracts.environments.decide.objects.owner import owner_of_environment, without_nulls
 from fairlead.contracts.environments.decide.objects.pods import user_of
 from fairlead.contracts.environments.decide.objects.wanted import Environment
-from fairlead.contracts.environments.kinds import LOGS_IN, Json, Text
+from fairlead.contracts.environments.kinds import LISTENERS_FILE, LOGS_IN, Json, Text
 from fairlead.contracts.environments.settings import Settings
 from fairlead.core.uuids import parse
 
 CERTIFICATE_AT = "/etc/materialized"
 SYSTEM_PARAMETERS_AT = "/system-params"
 LISTENERS_AT = "/listeners"
-LISTENERS_FILE = "listeners.json"
 UNPRIVILEGED_FROM = "26.33.0"
 """From this version on images run as an unprivileged user that others use as well."""
 

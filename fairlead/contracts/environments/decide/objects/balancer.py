@@ -35,7 +35,7 @@ from fairlead.contracts.environments.decide.objects.pods import (
     service_ports,
     user_of,
 )
-from fairlead.contracts.environments.decide.objects.wanted import Environment, Wanted
+from fairlead.contracts.environments.decide.objects.wanted import Environment, Serving, Wanted
 from fairlead.contracts.environments.kinds import BALANCERS, Balancer, BalancerSpec, Json, StaticRouting
 from fairlead.contracts.environments.settings import Settings
 
@@ -82,7 +82,7 @@ def balancer_trouble(balancer: Balancer, settings: Settings) -> str:
     return certificate_trouble(_certificate(balancer, settings))
 
 
-def balancer_objects(balancer: Balancer, settings: Settings) -> tuple[Wanted, ...]:
+def balancer_objects(balancer: Balancer, settings: Settings, serving: Serving | None = None) -> tuple[Wanted, ...]:
     """Section 3.13 point 3: certificate, Service and, last, the Deployment."""
     owner = owner_of_balancer(balancer)
     ports = settings.ports
@@ -90,7 +90,7 @@ def balancer_objects(balancer: Balancer, settings: Settings) -> tuple[Wanted, ..
     return (
         *_certificate(balancer, settings).wanted(owner),
         service(owner, service_ports(http=ports.balancerd_http, pgwire=ports.balancerd_sql)),
-        deployment(owner, balancer, _pod(balancer, settings), annotations=annotations, strategy=_ALL_AT_ONCE),
+        deployment(owner, balancer, _pod(balancer, settings, serving), annotations=annotations, strategy=_ALL_AT_ONCE),
     )
 
 
@@ -99,7 +99,7 @@ def _certificate(balancer: Balancer, settings: Settings) -> Certificate:
     return external_certificate(BALANCERD, own, default)
 
 
-def _pod(balancer: Balancer, settings: Settings) -> Json:
+def _pod(balancer: Balancer, settings: Settings, serving: Serving | None) -> Json:
     certificate = _certificate(balancer, settings)
     secret = certificate.secret_in(owner_of_balancer(balancer))
     mount = {"name": "external-certificate", "mountPath": _CERTIFICATE_AT, "readOnly": True}
@@ -107,18 +107,20 @@ def _pod(balancer: Balancer, settings: Settings) -> Json:
     return {
         **placed(settings.balancerd, settings),
         "securityContext": run_as(user),
-        "containers": [_container(balancer, settings) | {"volumeMounts": [mount] if certificate.is_wanted else None}],
+        "containers": [
+            _container(balancer, settings, serving) | {"volumeMounts": [mount] if certificate.is_wanted else None}
+        ],
         "volumes": [secret_volume("external-certificate", secret)] if certificate.is_wanted else None,
     }
 
 
-def _container(balancer: Balancer, settings: Settings) -> Json:
+def _container(balancer: Balancer, settings: Settings, serving: Serving | None) -> Json:
     ports = settings.ports
     return {
         "name": BALANCERD,
         "image": balancer.spec.balancerd_image_ref,
         "imagePullPolicy": PULL_POLICIES[settings.image_pull_policy],
-        "args": _arguments(balancer, settings),
+        "args": _arguments(balancer, settings, serving),
         "ports": container_ports(
             pgwire=ports.balancerd_sql, http=ports.balancerd_http, internal_http=ports.balancerd_internal_http
         ),
@@ -130,23 +132,31 @@ def _container(balancer: Balancer, settings: Settings) -> Json:
     }
 
 
-def _arguments(balancer: Balancer, settings: Settings) -> list[str]:
+def _arguments(balancer: Balancer, settings: Settings, serving: Serving | None) -> list[str]:
     routing, ports = balancer.spec.static_routing, settings.ports
     if routing is None:
         raise ValueError("this routing cannot be built: balancer_trouble says why")
     host = f"{routing.environmentd_service_name}.{routing.environmentd_namespace}.svc.cluster.local"
+    http, sql = (ports.http, ports.sql) if serving is None else (serving.http_port, serving.sql_port)
     args = [
         "service",
         f"--pgwire-listen-addr=0.0.0.0:{ports.balancerd_sql}",
         f"--https-listen-addr=0.0.0.0:{ports.balancerd_http}",
         f"--internal-http-listen-addr=0.0.0.0:{ports.balancerd_internal_http}",
-        f"--https-resolver-template={host}:{ports.http}",
-        f"--static-resolver-addr={host}:{ports.sql}",
+        f"--https-resolver-template={host}:{http}",
+        f"--static-resolver-addr={host}:{sql}",
     ]
-    internal = effective(balancer.spec.internal_certificate_spec, settings.default_certificates.internal)
-    if internal.issuer_ref is not None:
+    if _speaks_tls(balancer, settings, serving):
         args.append("--internal-tls")
     if not _certificate(balancer, settings).is_wanted:
         return [*args, "--tls-mode=disable"]
     keys = (f"--tls-cert={_CERTIFICATE_AT}/tls.crt", f"--tls-key={_CERTIFICATE_AT}/tls.key")
     return [*args, "--tls-mode=require", *keys]
+
+
+def _speaks_tls(balancer: Balancer, settings: Settings, serving: Serving | None) -> bool:
+    """To environmentd, which keeps the listeners that it was started with whatever is wanted since."""
+    if serving is not None:
+        return serving.tls
+    internal = effective(balancer.spec.internal_certificate_spec, settings.default_certificates.internal)
+    return internal.issuer_ref is not None

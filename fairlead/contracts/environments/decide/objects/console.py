@@ -36,7 +36,7 @@ from fairlead.contracts.environments.decide.objects.pods import (
     service_ports,
 )
 from fairlead.contracts.environments.decide.objects.policies import console_policies
-from fairlead.contracts.environments.decide.objects.wanted import Environment, Wanted, encoded
+from fairlead.contracts.environments.decide.objects.wanted import Environment, Serving, Wanted, encoded
 from fairlead.contracts.environments.kinds import CONSOLES, BalancerdAddress, Console, ConsoleSpec, Json
 from fairlead.contracts.environments.settings import Settings
 from kubeloop.objects.core import CONFIGMAPS
@@ -81,12 +81,12 @@ def console_trouble(console: Console, settings: Settings) -> str:
     return certificate_trouble(_certificate(console, settings))
 
 
-def console_objects(console: Console, settings: Settings) -> tuple[Wanted, ...]:
+def console_objects(console: Console, settings: Settings, serving: Serving | None = None) -> tuple[Wanted, ...]:
     """Section 3.13 point 4: network policy, configuration, certificate, Service and, last, the Deployment."""
     owner = owner_of_console(console)
     return (
         *console_policies(owner, settings),
-        _app_config(console, owner),
+        _app_config(console, owner, serving),
         *_certificate(console, settings).wanted(owner),
         service(owner, service_ports(http=settings.ports.console_http)),
         deployment(owner, console, _pod(console, owner, settings), annotations={}),
@@ -110,10 +110,11 @@ def _certificate(console: Console, settings: Settings) -> Certificate:
     return external_certificate(CONSOLE, own, default)
 
 
-def _app_config(console: Console, owner: Owner) -> Wanted:
+def _app_config(console: Console, owner: Owner, serving: Serving | None) -> Wanted:
+    """Users sign in as environmentd lets them now."""
     told: Json = {
         "version": tag_of(console.spec.console_image_ref) or "latest",
-        "auth": {"mode": console.spec.authenticator_kind},
+        "auth": {"mode": console.spec.authenticator_kind if serving is None else serving.authenticator_kind},
         "balancerd_dns_names": filled(console.spec.balancerd.dns_names),
     }
     data = {APP_CONFIG: encoded(without_nulls(told)).decode()}

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from fairlead.contracts.environments.decide.objects.args import LISTENERS_FILE
 from fairlead.contracts.environments.decide.objects.environment import uses_internal_tls
 from fairlead.contracts.environments.decide.objects.environmentd import template
 from fairlead.contracts.environments.decide.objects.listeners import listeners
@@ -15,7 +14,7 @@ from fairlead.contracts.environments.decide.objects.names import (
 from fairlead.contracts.environments.decide.objects.owner import owner_of_environment
 from fairlead.contracts.environments.decide.objects.pods import service_ports
 from fairlead.contracts.environments.decide.objects.wanted import Environment, Wanted, encoded
-from fairlead.contracts.environments.kinds import FORCE, GENERATION, NAME, ROLLOUT_HASH, Json
+from fairlead.contracts.environments.kinds import FORCE, GENERATION, LISTENERS_FILE, NAME, ROLLOUT_HASH, Json
 from fairlead.contracts.environments.settings import Settings
 from fairlead.core.uuids import parse
 from kubeloop.objects.apps import STATEFULSETS

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+LONGEST_NUMBER = 18
+"""Digits; the API server has 64 bits for a number."""
+
 
 def prefixed(resource_id: str, name: str) -> str:
     return f"mz{resource_id}-{name}"
@@ -28,3 +31,10 @@ def listeners_name(resource_id: str, generation: int) -> str:
 def balancerd_name(resource_id: str) -> str:
     """Of the Deployment and the Service."""
     return prefixed(resource_id, "balancerd")
+
+
+def number_in(name: str) -> int | None:
+    """The number that a name ends with, as names of generations do; None where it ends with none."""
+    digits = name.rpartition("-")[2]
+    is_number = digits.isascii() and digits.isdecimal() and len(digits) <= LONGEST_NUMBER
+    return int(digits) if is_number and str(int(digits)) == digits else None

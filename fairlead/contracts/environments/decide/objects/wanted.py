@@ -39,12 +39,23 @@ class Environment(Struct, frozen=True, kw_only=True):
     spec: MaterializeSpec
     running_image: str
     """Of the serving generation, or the wanted one while there is none: what balancerd and console go by."""
+    running_accounts: tuple[str, ...] = ()
+    """ServiceAccounts of the generations that exist; with the wanted one, those that need the environment's role."""
     force_annotation: str | None = None
     """Value of the force-rollout annotation, where there is one."""
 
     @property
     def prefix(self) -> str:
         return f"mz{self.resource_id}-"
+
+
+class Serving(Struct, frozen=True):
+    """How environmentd listens that users reach."""
+
+    authenticator_kind: str
+    tls: bool
+    sql_port: int
+    http_port: int
 
 
 def encoded(tree: Json) -> bytes:
