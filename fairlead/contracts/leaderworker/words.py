@@ -32,6 +32,7 @@ REASONS: dict[Reason, Words] = {
     Reason.NODE_UNLABELLED: Words("warn", f"{FAILED}: node without topology", "{object}: {detail}"),
     Reason.LEADER_STARTING: Words("info", "waiting for the leader", "{object}: {detail}"),
     Reason.WORKERS_LEAVING: Words("info", "waiting for old workers to go", "{object}: {detail}"),
+    Reason.OBJECTS_GOING: Words("info", "waiting for objects to go", "{object}: {detail}"),
     Reason.GROUP_LEAVING: Words("debug", "group is going", "{object} is being deleted"),
     Reason.GROUP_NESTED: Words("warn", "leader is a worker", "{object}: {detail}"),
     Reason.RECREATION_SPACING: Words("info", "recreation postponed", "{object}: {detail}"),
