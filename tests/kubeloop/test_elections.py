@@ -122,9 +122,12 @@ def test_of_several_leases_the_one_that_another_held_last_tells_until_when_he_le
             leads.set()
             await done.wait()
 
+        async def forever() -> None:
+            await asyncio.Event().wait()
+
         other = asyncio.create_task(theirs.run(lead))
         await leads.wait()
-        task = asyncio.create_task(ours.run(asyncio.Event().wait))
+        task = asyncio.create_task(ours.run(forever))
         await asyncio.sleep(60)
         done.set()
         await other
