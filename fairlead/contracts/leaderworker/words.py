@@ -56,6 +56,7 @@ WRITES: dict[Does, Words] = {
     Does.REMOVE_WORKERS: Words("info", "workers removed"),
     Does.CREATE_POD_GROUP: Words("info", "pod group created"),
     Does.RECREATE_GROUP: Words("info", "group recreated"),
+    Does.REPLACE_LEADER: Words("info", "leader replaced"),
     Does.COUNT_RECREATION: Words("debug", "recreation counted"),
     Does.KEEP_DISRUPTION_BUDGET: Words("info", "disruption budget kept"),
     Does.REMOVE_DISRUPTION_BUDGET: Words("info", "disruption budget removed"),
