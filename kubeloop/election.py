@@ -162,6 +162,8 @@ class Election:
         """When its record was first seen to be as it is, or the lease to be deleted."""
         self._renewed_at: float | None = None
         """When the last successful write of our own record was sent; None when we do not hold the lease."""
+        self.led_until = -math.inf
+        """Loop time until which another process was seen to hold the lease before we took it; before all time: none."""
         self._wrote = False
         """Whether a write was sent that may have made us the holder."""
         self._last_failure: KubeError | None = None
@@ -349,6 +351,8 @@ class Election:
         if (written.record.holder_identity, written.record.renew_time) != (self._identity, now):
             # Whoever answers with anything else has not stored what was sent.
             raise Garbled(f"{self._ref}: the answer to our renewal does not show it")
+        if found is not None and record.holder_identity != self._identity:
+            self.led_until = self._seen_at
         self._observe(written)
         self._renewed_at = sent_at
         self.last_error = None

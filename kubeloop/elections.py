@@ -20,6 +20,10 @@ class Leadership(Protocol):
     def problem(self) -> str:
         """Why leadership cannot even be asked for, for a while already; empty when it can, be it that another leads."""
 
+    @property
+    def led_until(self) -> float:
+        """Loop time until which another process was seen to lead; before all time where none was."""
+
     def gate(self) -> None:
         """Raises NotLeader unless writing is permitted at this moment."""
 
@@ -46,6 +50,10 @@ class Elections:
     @property
     def problem(self) -> str:
         return next(filter(None, (election.problem for election in self._elections)), "")
+
+    @property
+    def led_until(self) -> float:
+        return max(election.led_until for election in self._elections)
 
     def gate(self) -> None:
         for election in self._elections:

@@ -58,6 +58,11 @@ class Tombstones(Generic[T]):
         for item in handled:
             self._drop(item.metadata.uid)
 
+    def forget_before(self, moment: float) -> None:
+        """Whatever was gone by that loop time was seen to by somebody else."""
+        for uid in [uid for uid, each in self._by_uid.items() if each.until < moment + LONGEST_SECONDS]:
+            self._drop(uid)
+
     def _changed(self, change: Change[T]) -> None:
         self._expire()
         if change.new is not None:

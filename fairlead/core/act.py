@@ -95,6 +95,8 @@ class Does(Enum):
     CREATE_POD_GROUP = "create-pod-group"
     RECREATE_GROUP = "recreate-group"
     """The leader is deleted with all that goes with it, and the group is made again."""
+    REPLACE_LEADER = "replace-leader"
+    """One that is not ready is deleted for another revision, where its StatefulSet does not do that."""
     COUNT_RECREATION = "count-recreation"
     KEEP_DISRUPTION_BUDGET = "keep-disruption-budget"
     """A PodDisruptionBudget is made, or says again what it should."""

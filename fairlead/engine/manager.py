@@ -212,6 +212,9 @@ class Manager:
 
         A rollout waits for the lists that it reads and for no others.
         """
+        if self._election is not None:
+            for part in self._parts:
+                part.takes_over(self._election.led_until)
         for lane in self._lanes:
             lane.rounds.listed_since = clock.monotonic()
             lane.rounds.accounts.clear()

@@ -114,5 +114,7 @@ class Part(Struct, frozen=True, kw_only=True):
     """By the name that they are kept under: what decides the steps of tasks."""
     leads: Callable[[bool], None] = lambda _: None
     """Told when this replica takes the lead and when it gives it up."""
+    takes_over: Callable[[float], None] = lambda _: None
+    """Told, before this replica takes the lead, until which loop time another one was seen to have it."""
     counts: CallCounter | None = None
     """Told of every call outside the cluster's API; those that it does not count are calls to pods."""

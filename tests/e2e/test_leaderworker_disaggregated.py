@@ -118,6 +118,23 @@ async def test_a_scaler_scales_its_role_also_in_the_middle_of_a_rollout(site: Si
 
 
 @with_sets(long=True)
+async def test_roles_that_may_lose_a_percentage_are_rolled(site: Site) -> None:
+    """A quarter of 4 groups is one, and of the one to three that each revision has meanwhile it is none."""
+    played = await begin(site)
+    quarter = {"maxUnavailable": "25%", "maxSurge": 0}
+    judged(played, {"prefill": 4, "decode": 4}, surge=1, unavailable=1)
+    await played.create(a_disaggregated_set(*(a_role(name, 4, update=quarter) for name in ("prefill", "decode"))))
+    await played.available()
+
+    await played.give_image(SECOND)
+    await played.until(lambda: len(played.revisions()) == 2)
+    await played.rolled()
+
+    assert [*_of(played, "prefill").values(), *_of(played, "decode").values()] == [4, 4]
+    assert not played.told("FailedUpdate")
+
+
+@with_sets(long=True)
 async def test_slices_come_and_go_with_all_their_roles(site: Site) -> None:
     played = await begin(site)
     judged(played, {"prefill": 1, "decode": 1})

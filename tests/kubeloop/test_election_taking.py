@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+from math import inf
 
 import pytest
 
@@ -79,6 +80,32 @@ def test_a_lease_that_was_given_back_is_taken_at_once() -> None:
 
         assert clock.monotonic() == 0
         await one.stop()
+
+    play(scenario)
+
+
+def test_who_takes_the_lease_over_knows_until_when_another_was_seen_to_hold_it() -> None:
+    async def scenario() -> None:
+        api = Scripted()
+        one = Candidate(api, "one").start()
+        await one.leading.wait()
+        assert one.election.led_until == -inf, "the lease is new"
+        two = Candidate(api, "two", seed=1).start()
+        await asyncio.sleep(100)
+
+        await one.stop()
+        stopped = clock.monotonic()
+        await two.leading.wait()
+        assert stopped <= two.election.led_until <= clock.monotonic() < stopped + 3
+
+        api._store(PATH, a_lease("dead", leaseDurationSeconds=40))
+        await asyncio.sleep(3)
+        seen = clock.monotonic()
+        await two.stop()
+        two.start()
+        await two.leading.wait()
+        assert seen - 3 <= two.election.led_until <= seen < clock.monotonic() - 30
+        await two.stop()
 
     play(scenario)
 

@@ -5,11 +5,12 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Awaitable, Callable
 from contextlib import AbstractAsyncContextManager, suppress
+from math import inf
 
 import msgspec
 import pytest
 
-from kubeloop import request
+from kubeloop import clock, request
 from kubeloop.client import Client
 from kubeloop.election import Election, LostLease
 from kubeloop.elections import Elections
@@ -106,6 +107,36 @@ def test_the_loss_of_one_ends_the_work_and_gives_back_the_other() -> None:
         assert ended.is_set()
         assert _holder(cluster, NAMES[0]) == ""
         assert _holder(cluster, NAMES[1]) == "thief"
+
+    run(main(), seed=1)
+
+
+def test_of_several_leases_the_one_that_another_held_last_tells_until_when_he_led() -> None:
+    async def main() -> None:
+        cluster = Cluster(seed=1)
+        theirs, ours = _elections(cluster, "they", NAMES[1:]), _elections(cluster, "we")
+        assert ours.led_until == -inf
+        leads, done = asyncio.Event(), asyncio.Event()
+
+        async def lead() -> None:
+            leads.set()
+            await done.wait()
+
+        async def forever() -> None:
+            await asyncio.Event().wait()
+
+        other = asyncio.create_task(theirs.run(lead))
+        await leads.wait()
+        task = asyncio.create_task(ours.run(forever))
+        await asyncio.sleep(60)
+        done.set()
+        await other
+        ended = clock.monotonic()
+        await asyncio.sleep(10)
+        assert ended <= ours.led_until < ended + 3
+        task.cancel()
+        with suppress(asyncio.CancelledError):
+            await task
 
     run(main(), seed=1)
 

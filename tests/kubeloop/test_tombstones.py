@@ -149,6 +149,27 @@ def test_what_nobody_handles_is_forgotten_after_ten_minutes() -> None:
     play(scenario)
 
 
+def test_what_was_gone_by_a_moment_is_forgotten_at_once() -> None:
+    async def scenario() -> None:
+        scene = Mourned()
+        for name in ("a", "b"):
+            scene.api.put(a_pod(name, app="web"))
+        async with running(scene):
+            scene.api.remove("a")
+            await settle()
+            await asyncio.sleep(20)
+            between = clock.monotonic()
+            scene.api.remove("b")
+            await settle()
+
+            scene.gone.forget_before(between - 30)
+            assert uids(scene.gone.by("web")) == ["uid-a", "uid-b"]
+            scene.gone.forget_before(between)
+            assert uids(scene.gone.by("web")) == ["uid-b"]
+
+    play(scenario)
+
+
 STEPS = st.lists(
     st.tuples(st.sampled_from(["put", "remove", "handle", "wait", "list"]), st.sampled_from("ab"), st.booleans()),
     max_size=25,

@@ -44,6 +44,7 @@ SET_WRITES = frozenset(
         Does.RENEW_REVISION,
         Does.FORGET_REVISION,
         Does.APPLY_LEADERS,
+        Does.REPLACE_LEADER,
         Does.CREATE_SERVICE,
         Does.REPORT_STATUS,
         Does.KEEP_DISRUPTION_BUDGET,

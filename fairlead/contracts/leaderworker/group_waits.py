@@ -291,9 +291,18 @@ def turn_of(shown: Shown, index: int) -> Iterator[Block]:
             yield block_of(shown, "plan", Reason.PAUSED, about, f" with {shown.name}", advice=(resumed(shown),))
         elif plan.blocked_by:
             yield block_of(shown, "plan", Reason.OLD_GROUPS_NOT_READY, about, blocked(shown, plan.blocked_by))
+        elif index >= plan.partition:
+            yield block_of(shown, "plan", Reason.GROUPS_NOT_READY, about, _its_turn(shown, index, plan.waits_for))
         elif plan.waits_for:
             detail = f"waiting for {names(shown, plan.waits_for)} to become ready"
             yield block_of(shown, "plan", Reason.GROUPS_NOT_READY, about, detail)
+
+
+def _its_turn(shown: Shown, index: int, waits_for: Iterable[int]) -> str:
+    """Of a group that may go; its StatefulSet takes leaders from above, and not more at once than it may."""
+    above = [each for each in waits_for if each > index]
+    after = f", and {names(shown, above)} before it" if above else ""
+    return f"StatefulSet {shown.name} replaces its leader{after}"
 
 
 def kept(shown: Shown) -> str:

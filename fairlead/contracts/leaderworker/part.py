@@ -12,6 +12,13 @@ from fairlead.contracts.leaderworker.watched import Watched
 from fairlead.contracts.leaderworker.webhooks import endpoints, evictions
 from fairlead.engine.part import Part, PartContext
 
+HANDLED_WITHIN = 5.0
+"""Seconds within which whoever leads decides about a pod that went.
+
+A replica that stands by sees pods go, too. One that went earlier was judged with its group as it was then, and may have
+been left alone because the group had not started; now that it has, it would be recreated for it.
+"""
+
 
 def part(context: PartContext, given: Settings) -> Part:
     measures = context.metrics.of(LeaderWorkerMetrics)
@@ -23,6 +30,10 @@ def part(context: PartContext, given: Settings) -> Part:
         if not leading:
             nodes.clear()
 
+    def takes_over(led_until: float) -> None:
+        for each in watched:
+            each.gone.forget_before(led_until - HANDLED_WITHIN)
+
     return Part(
         name=PART,
         controllers=(
@@ -31,4 +42,5 @@ def part(context: PartContext, given: Settings) -> Part:
         ),
         endpoints=(*endpoints(given.gang_scheduler), evictions(watched)),
         leads=leads,
+        takes_over=takes_over,
     )

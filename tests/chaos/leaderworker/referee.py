@@ -304,7 +304,9 @@ class SetReferee(Judge):
             if entry.subresource != "status" or old is None or old["spec"] != new["spec"]:
                 self.broken("S10", f"{entry.user} wrote more than the status of {entry.name}")
         elif plural == "pods":
-            self._check_recreation(entry, new)
+            before = new if old is None else old
+            if entry.type != "DELETED" or not is_going(before) or "nodeName" in before["spec"]:
+                self._check_deletion(entry, before)  # of a pod without a node, which goes in two steps, the first
         elif plural == "controllerrevisions":
             self._check_revision(entry, old, new)
         elif plural == "statefulsets":
@@ -418,17 +420,19 @@ class SetReferee(Judge):
         elif not any(fact.annotations.get(TEARDOWN) == "Parallel" for fact in self._as_seen(entry, uid)):
             self.broken("S10", f"{entry.user} deleted the workers of {entry.name}, and nobody asked for it")
 
-    def _check_recreation(self, entry: Entry, pod: Tree) -> None:
-        """S10, S11: a leader of a set, once, and because a pod of its group failed."""
+    def _check_deletion(self, entry: Entry, pod: Tree) -> None:
+        """S10, S11: a leader of a set, once, because a pod of its group failed or the rollout waits for it."""
         uid = self.record.set_of(pod)
         leaders = self.record.leaders(uid) if uid else None
         if entry.verb != "delete" or leaders is None or owner_of(pod) != uid_of(leaders):
             self.broken("S10", f"{entry.user}: {entry.verb} of pod {entry.name}, which is no leader of a set")
             return
-        self.recreations.append(entry.name)
         if uid_of(pod) in self._deleted:
             self.broken("S11", f"{entry.name} was deleted twice")
         self._deleted.add(uid_of(pod))
+        if _is_stalled(leaders, pod):
+            return
+        self.recreations.append(entry.name)
         if uid_of(pod) not in self._failed:
             self.broken("S11", f"{entry.name} was deleted, and no pod of its group has failed")
         policy = self.record.policy_of(uid, key_of(pod))
@@ -491,3 +495,13 @@ def _is_keyed(entry: Entry) -> bool:
     """Whether this write gave it its key."""
     old = entry.old
     return old is None or key_of(old) != key_of(entry.new)
+
+
+def _is_stalled(leaders: Tree, pod: Tree) -> bool:
+    """Whether it is to go for the sake of the rollout and is not ready, where its StatefulSet may wait for it.
+
+    It does, with the feature by which several leaders may be unavailable, while as many are.
+    """
+    is_bounded = "maxUnavailable" in leaders["spec"]["updateStrategy"].get("rollingUpdate", {})
+    is_outdated = label(pod, REVISION) != leaders["status"].get("updateRevision")
+    return is_bounded and is_outdated and not is_ready(pod) and index_of(pod) >= partition_of(leaders)

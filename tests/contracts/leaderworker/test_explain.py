@@ -78,6 +78,16 @@ def test_a_rollout_half_way_is_told_group_by_group() -> None:
     assert (shown.outcome, shown.stands.unit) == ("waiting", "groups")
 
 
+def test_a_group_whose_turn_has_come_waits_for_its_statefulset_and_not_for_itself() -> None:
+    """It is ready, at the earlier revision; leaders go from above, not more at once than the StatefulSet may take."""
+    shown = explain(a_look([*OLD, a_group(2, NEW_KEY, ready=False)], partition=0, update=RollingUpdate(3)))
+
+    assert [lane(shown, index).phase for index in (0, 1)] == ["Updating", "Updating"]
+    told = [wait(shown, index, Reason.GROUPS_NOT_READY).text for index in (1, 0)]
+    turn = "StatefulSet a replaces its leader, and"
+    assert told == [f"{turn} a-2 before it", f"{turn} a-1 and a-2 before it"]
+
+
 def test_a_set_at_rest_is_done() -> None:
     shown = explain(a_look([a_group(index, NEW_KEY) for index in range(3)], Hold(Reason.COMPLETE)))
 

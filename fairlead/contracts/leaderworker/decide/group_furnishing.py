@@ -6,6 +6,7 @@ somebody else controls is never touched.
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from datetime import datetime, timedelta
 
 import msgspec
@@ -37,7 +38,7 @@ from fairlead.core.decision import Decision, Hold, Move, Outcome
 from fairlead.core.reason import Reason
 from kubeloop.objects.apps import STATEFULSETS
 from kubeloop.objects.core import NODES, PODS, SERVICES
-from kubeloop.objects.meta import Meta, Ref, Resource
+from kubeloop.objects.meta import Meta, OwnerReference, Ref, Resource
 
 MISSING_AGAIN = timedelta(seconds=1)
 """A revision that is not there is looked for again after so long."""
@@ -56,7 +57,7 @@ def furnished(group: LivingGroup, now: datetime) -> Outcome:
     if not group.is_known:  # section 3.4 step 5
         return _unknown(group, now)
     writes: list[AnyWrite] = []
-    for outcome in (_service(group), _pod_group(group), _workers(group, now)):
+    for outcome in (_service(group), _pod_group(group, now), _workers(group, now)):
         match outcome:
             case Create():
                 writes.append(outcome)
@@ -173,16 +174,41 @@ def _service(group: LivingGroup) -> Create | Need | Decision | None:
     return _created(group, SERVICES, leader.name, group_service(group.set, leader), Does.CREATE_SERVICE)
 
 
-def _pod_group(group: LivingGroup) -> Create | Need | Decision | None:
+def _pod_group(group: LivingGroup, now: datetime) -> Create | Need | Decision | None:
     """PodGroups are not watched: there is one question per group that is furnished (section 3.4 step 7)."""
     if not group.seen.settings.gang_scheduler:
         return None
     leader = group.leader.metadata
     name = pod_group_name(group.set.metadata.name, leader.labels.get(GROUP_INDEX, ""), key_on(leader))
     if (found := _unread(group, POD_GROUPS, name)) is not None:
-        return None if isinstance(found, Good) else found
+        return _former_pod_group(group, name, found, now) if isinstance(found, Good) else found
     body = volcano_pod_group(name, group.set, group.view, leader)
     return _created(group, POD_GROUPS, name, body, Does.CREATE_POD_GROUP)
+
+
+class _Owners(Struct, frozen=True, rename="camel"):
+    deletion_timestamp: datetime | None = None
+    owner_references: tuple[OwnerReference, ...] = ()
+
+
+class _Owned(Struct, frozen=True):
+    metadata: _Owners = _Owners()
+
+
+def _former_pod_group(group: LivingGroup, name: str, answer: Good, now: datetime) -> Decision | None:
+    """That of an earlier leader with the same key goes with it, and nobody would notice: it is looked for again."""
+    leader, found = group.leader.metadata, msgspec.json.decode(answer.value, type=_Owned).metadata
+    if found.deletion_timestamp is None and not _is_of_former(leader, found.owner_references):
+        return None
+    text = f"PodGroup {name} of the leader before it is still there"
+    held = Hold(Reason.OBJECTS_GOING, now + MISSING_AGAIN, ((named(leader), text),))
+    return Decision("await_pod_group", held)
+
+
+def _is_of_former(leader: Meta, owners: Iterable[OwnerReference]) -> bool:
+    """Whether it belongs to a leader that had the name before."""
+    found = [each for each in owners if each.controller and each.kind == PODS.kind]
+    return any(each.name == leader.name and each.uid != leader.uid for each in found)
 
 
 def _created(group: LivingGroup, resource: Resource, name: str, body: Json, does: Does) -> Create:
@@ -248,9 +274,7 @@ def _relabelled(group: LivingGroup, found: StatefulSet) -> Decision | None:
 def _in_the_way(group: LivingGroup, found: StatefulSet) -> Decision:
     """That of an earlier leader goes with it; one of nobody, or of somebody else, does not (section 3.4 step 11)."""
     leader = group.leader.metadata
-    owners = found.metadata.owner_references
-    is_former = any(each.controller and each.kind == "Pod" and each.name == leader.name for each in owners)
-    if found.metadata.deletion_timestamp is not None or is_former:
+    if found.metadata.deletion_timestamp is not None or _is_of_former(leader, found.metadata.owner_references):
         text = f"StatefulSet {found.metadata.name} of the leader before it is still there"
         return Decision("await_workers", Hold(Reason.WORKERS_LEAVING, details=((named(leader), text),)))
     return _taken(group)

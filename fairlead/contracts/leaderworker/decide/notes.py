@@ -95,6 +95,13 @@ def recreated(seen: LeaderWorkerSet, failed: str, leader: Meta) -> EventNote:
     return _note(seen, RECREATE_GROUP, _DELETE, text, pod_ref(leader))
 
 
+def replaced(seen: LeaderWorkerSet, leader: Meta) -> EventNote:
+    """Where its StatefulSet, which has as many leaders unavailable as it may, does not do that."""
+    group = leader.labels.get(GROUP_INDEX, "")
+    text = f"deleted leader pod {leader.name}, which is not ready, to update group {group}"
+    return _note(seen, GROUPS_UPDATING, _DELETE, text, pod_ref(leader))
+
+
 def leaders_not_created(seen: LeaderWorkerSet, error: str) -> EventNote:
     return _warning(seen, FAILED_CREATE, _CREATE, f"Failed to create leader statefulset {seen.metadata.name}: {error}")
 

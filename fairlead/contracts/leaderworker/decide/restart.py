@@ -132,7 +132,7 @@ def _concerns(seen: RestartSeen, leader: Pod, pod: Pod) -> bool:
             return False
     elif not _is_worker_of(seen, leader, pod):
         return False
-    return not _awaits_start(seen, pod)
+    return not _awaits_start(seen, leader, pod)
 
 
 def _is_worker_of(seen: RestartSeen, leader: Pod, pod: Pod) -> bool:
@@ -151,14 +151,16 @@ def _is_worker_of(seen: RestartSeen, leader: Pod, pod: Pod) -> bool:
     )
 
 
-def _awaits_start(seen: RestartSeen, handled: Pod) -> bool:
+def _awaits_start(seen: RestartSeen, leader: Pod, handled: Pod) -> bool:
     """Whether the group has not started yet and is left alone until it has (section 3.9 point 3).
 
-    The pod whose deletion is handled is a member as it last was, also where another has its name already.
+    Pods whose deletion is handled are members as they last were, also where others have their names already: with a
+    node go all that ran there, and the StatefulSet controller replaces them before anybody looks.
     """
     if seen.policy != RECREATE_AFTER_START_POLICY and not seen.waits_for_start:
         return False
-    members = {each.metadata.name: each for each in (*seen.pods, handled)}
+    went = (each for each in seen.gone if _is_worker_of(seen, leader, each))
+    members = {each.metadata.name: each for each in (*seen.pods, *went, handled)}
     return len(members) != seen.size or any(each.status.phase == "Pending" for each in members.values())
 
 

@@ -55,6 +55,7 @@ from fairlead.contracts.leaderworker.decide.seen import SetSeen
 from fairlead.contracts.leaderworker.decide.services import needs_shared_service, shared_service
 from fairlead.contracts.leaderworker.decide.set_reports import reported
 from fairlead.contracts.leaderworker.decide.set_view import SetView, of_revision, of_spec
+from fairlead.contracts.leaderworker.decide.stalled_leaders import stalled
 from fairlead.contracts.leaderworker.decide.stuck import StuckPod, judged, waits_of
 from fairlead.contracts.leaderworker.decide.unchanged import has_containers, is_unchanged
 from fairlead.contracts.leaderworker.kinds import MANAGER, StatefulSet
@@ -264,7 +265,8 @@ def _decided(seen: SetSeen, found: Rolled, now: datetime) -> Outcome:
         return budget_kept
     told = reported(seen, found.groups, found.key, now)
     again = min(filter(None, (told.again, budget_kept.again)), default=None)
-    verdict = _verdict(found.plan, told.is_done, writes, again)
+    verdict = _replaced(seen, again) if not writes else None
+    verdict = verdict or _verdict(found.plan, told.is_done, writes, again)
     if verdict.reason in (Reason.COMPLETE, Reason.PARTITION_REACHED) and not _are_all_ready(seen, found):
         verdict = Hold(Reason.GROUPS_NOT_READY, again)
     stuck: tuple[StuckPod, ...] = ()
@@ -302,6 +304,16 @@ def _refused(seen: SetSeen, write: Apply | Create, answer: Bad, before: tuple[An
     if isinstance(write, Create) and before:
         return Decision("apply", Move(Reason.ROLLING, before), tell=(note,))
     return Decision("apply", Hold(Reason.OBJECT_REFUSED, details=((named(seen), answer.text),)), tell=(note,))
+
+
+def _replaced(seen: SetSeen, again: datetime | None) -> Verdict | None:
+    """What becomes of leaders that nobody else replaces; the status goes on where they may not be deleted."""
+    deletions = stalled(seen)
+    answers = ((each, seen.answers.known.get(each)) for each in deletions)
+    refused = tuple((str(each.ref), answer.text) for each, answer in answers if isinstance(answer, Bad))
+    if refused:
+        return Hold(Reason.WRITE_REFUSED, again, refused)
+    return Move(Reason.ROLLING, deletions, again) if deletions else None
 
 
 def _unknown_service(seen: SetSeen, answer: Bad, before: tuple[AnyWrite, ...]) -> Decision:

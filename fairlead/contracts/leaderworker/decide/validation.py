@@ -12,6 +12,7 @@ from collections.abc import Iterator
 from msgspec import Struct
 
 from fairlead.contracts.leaderworker.decide.trees import part, text, texts
+from fairlead.contracts.leaderworker.disaggregated.kinds import DISAGGREGATED_SETS
 from fairlead.contracts.leaderworker.kinds import (
     EXCLUSIVE_SCOPE,
     EXCLUSIVE_TOPOLOGY,
@@ -62,7 +63,7 @@ def refusals(new: Json, old: Json | None = None) -> Iterator[str]:
     yield from _name(part(new, "metadata"))
     yield from _numbers(new)
     yield from _amounts(wanted)
-    yield from _budgets(wanted)
+    yield from _budgets(wanted, is_role=_is_role(new))
     if _has_subgroups(new):
         yield from _subgroups(new, wanted.size)
     elif SUBGROUP_EXCLUSIVE_TOPOLOGY in part(new, "metadata", "annotations"):
@@ -165,7 +166,18 @@ def _amounts(wanted: SetNumbers) -> Iterator[str]:
         yield invalid("spec.replicas", replicas, detail)
 
 
-def _budgets(wanted: SetNumbers) -> Iterator[str]:
+def _is_role(tree: Json) -> bool:
+    owners = part(tree, "metadata").get("ownerReferences")
+    found = [each for each in owners if isinstance(each, dict)] if isinstance(owners, list) else []
+    kind = (DISAGGREGATED_SETS.api_version, DISAGGREGATED_SETS.kind)
+    return any(each.get("controller") is True and (each.get("apiVersion"), each.get("kind")) == kind for each in found)
+
+
+def _budgets(wanted: SetNumbers, *, is_role: bool) -> Iterator[str]:
+    """Of a role of a DisaggregatedSet `maxUnavailable` is of all its replicas, and judged there.
+
+    Its LeaderWorkerSets have any number of them in the course of a rollout: 25% of 4 is one group, of 1 it is none.
+    """
     given = {f"{_UPDATE}.maxUnavailable": wanted.unavailable, f"{_UPDATE}.maxSurge": wanted.surge}
     for path, value in given.items():
         yield from budget_problems(path, value)
@@ -176,7 +188,7 @@ def _budgets(wanted: SetNumbers) -> Iterator[str]:
     for (path, value), amount in zip(given.items(), (unavailable, surge), strict=True):
         if amount is None:
             yield invalid(path, Encoded(value), "invalid value")
-    if not unavailable and not surge and wanted.replicas != 0:
+    if not unavailable and not surge and wanted.replicas != 0 and not is_role:
         detail = "must not be 0 when `maxSurge` is 0"
         yield invalid(f"{_UPDATE}.maxUnavailable", Encoded(wanted.unavailable), detail)
 

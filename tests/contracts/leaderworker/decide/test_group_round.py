@@ -315,8 +315,28 @@ def test_with_a_gang_scheduler_a_group_gets_its_pod_group() -> None:
     assert settled.does == [POD_GROUP, WORKERS]
     name = f"a-0-{KEY}"
     assert settled.body(POD_GROUP)["metadata"]["name"] == name
-    known: Tree = {f"podgroup_a_0_{KEY}": Good(b"{}")}
+    known: Tree = {f"podgroup_a_0_{KEY}": a_pod_group("leader-0")}
     assert group_settled(seen, **known).does == [WORKERS]
+
+
+def a_pod_group(leader_uid: str, **metadata: Any) -> Good:
+    owner = {"apiVersion": "v1", "kind": "Pod", "name": "a-0", "uid": leader_uid, "controller": True}
+    made = {"name": f"a-0-{KEY}", "uid": "group", "resourceVersion": "1", "ownerReferences": [owner], **metadata}
+    return Good(msgspec.json.encode({"metadata": made}))
+
+
+@pytest.mark.parametrize(
+    "former", [a_pod_group("leader-before"), a_pod_group("leader-0", deletionTimestamp="2026-01-02T11:00:00Z")]
+)
+def test_the_pod_group_of_an_earlier_leader_goes_with_it_and_is_made_anew(former: Good) -> None:
+    """A leader that came back at once has the same key; nothing would tell that its PodGroup went after that."""
+    seen = a_group_seen(settings=Settings(gang_scheduler="volcano"), workers=None)
+    known: Tree = {f"podgroup_a_0_{KEY}": former}
+    settled = group_settled(seen, **known)
+    text = f"PodGroup a-0-{KEY} of the leader before it is still there"
+    assert (settled.writes, settled.reason, settled.held.again) == ((), Reason.OBJECTS_GOING, SOON)
+    assert settled.held.details == (("pod/a-0", text),)
+    assert group_settled(seen).does == [POD_GROUP, WORKERS]
 
 
 @pytest.mark.parametrize(

@@ -174,6 +174,21 @@ def test_groups_that_have_not_started_are_left_alone(
     assert isinstance(judged(*pods, gone=gone), Recreate)
 
 
+@pytest.mark.parametrize("replaced", [(), (pending(a_worker(1, uid="new-1")), pending(a_worker(2, uid="new-2")))])
+def test_workers_that_go_together_recreate_their_group(replaced: tuple[Pod, ...]) -> None:
+    """As with their node: none of them is there any more when the first of them is looked at."""
+    gone = (a_worker(1), a_worker(2))
+
+    assert judged(LEADER, *replaced, gone=gone, size=3, policy=AFTER_START) == RECREATED
+    assert judged(LEADER, *replaced, gone=gone, size=3, waits_for_start=True) == RECREATED
+
+
+@pytest.mark.parametrize("other", [pending(a_worker(2)), a_worker(2, owner="workers-before")])
+def test_workers_that_go_together_before_their_group_has_started_recreate_nothing(other: Pod) -> None:
+    """What they last were counts, and workers of an earlier leader are no members."""
+    assert judged(LEADER, gone=(a_worker(1), other), size=3, policy=AFTER_START) == Leave()
+
+
 # Back-off and bound
 
 BACK_OFF = RecreationBackOff(timedelta(seconds=2), timedelta(seconds=20))

@@ -146,6 +146,28 @@ def test_03_what_is_allowed_passes(tree: Tree) -> None:
     assert list(refusals(tree, tree)) == []
 
 
+A_ROLE = {"apiVersion": "disaggregatedset.x-k8s.io/v1", "kind": "DisaggregatedSet", "name": "ds", "uid": "u"}
+
+
+@pytest.mark.parametrize(
+    ("owners", "expected"),
+    [
+        ([{**A_ROLE, "controller": True}], []),
+        ([{**A_ROLE, "controller": False}], [BOTH_ZERO.format('"25%"')]),
+        ([{**A_ROLE, "controller": True, "apiVersion": "example.test/v1"}], [BOTH_ZERO.format('"25%"')]),
+        ([None], [BOTH_ZERO.format('"25%"')]),
+        ({}, [BOTH_ZERO.format('"25%"')]),
+    ],
+)
+def test_a_part_of_a_role_may_have_a_budget_that_is_none_of_it(owners: object, expected: list[str]) -> None:
+    """A DisaggregatedSet scales it through every number, and the budget is that of the role."""
+    tree = a_set(replicas=1, update={"maxUnavailable": "25%"})
+    tree["metadata"]["ownerReferences"] = owners
+
+    assert list(refusals(tree)) == expected
+    assert list(refusals(tree, tree)) == expected
+
+
 def test_a_name_that_was_generated_is_held_to_its_beginning_too() -> None:
     tree = a_set("9x-7k2p")
     tree["metadata"]["generateName"] = "9x-"
