@@ -21,7 +21,7 @@ from fairlead.contracts.plans.decide.notices.news import notices
 from fairlead.contracts.plans.decide.seen import TraitSeen
 from fairlead.contracts.plans.decide.states import Event
 from fairlead.contracts.plans.decide.steps import STEPS, reopened
-from fairlead.contracts.plans.decide.turns import Pass, Turn, fails, moved, waits
+from fairlead.contracts.plans.decide.turns import Pass, Turn, fails, left_claims, moved, waits
 from fairlead.contracts.plans.decide.why import Why
 from fairlead.contracts.plans.decide.workloads import reverts
 from fairlead.contracts.plans.decide.workloads.answers import Fail, Retry
@@ -102,7 +102,8 @@ def leave(given: Pass, _wrong: tuple[str, ...]) -> Answered:
     state = given.status.rolling_state
     is_reverted = state == FAILED and reverts.is_due_on_deletion(given.found.attempt)
     if state in ("", *TERMINAL) and not is_reverted:
-        return Turn(status=given.status, is_over=True)
+        claims = left_claims(given)
+        return Turn(status=given.status, changes=claims) if claims else Turn(status=given.status, is_over=True)
     if state == DELETING:
         return None
     known = given.status if given.is_in_known_state else replace(given.status, rolling_state=FAILING)

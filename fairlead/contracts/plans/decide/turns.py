@@ -26,6 +26,7 @@ from fairlead.contracts.plans.decide.workloads.answers import (
     WorkloadChange,
     Writes,
 )
+from fairlead.contracts.plans.decide.workloads.claims import is_claimed, release
 from fairlead.contracts.plans.kinds import FAILING, ROLLING, RolloutStatus, TraitSpec
 from fairlead.core.act import AnyWrite
 
@@ -128,6 +129,18 @@ def _ended(given: Pass, after: RolloutStatus, fail: Fail, told: Sequence[Note]) 
     if after.rolling_state == FAILING and reverts.is_due_on_failure(replace(given.found.attempt, status=after)):
         after = replace(after, batch_start_time=given.now)
     return Turn(status=after, notes=tuple(told), why=fail.why, text=fail.text)
+
+
+def left_claims(given: Pass) -> tuple[WorkloadChange, ...]:
+    """What takes off claims that no attempt here has made: another release ends attempts without releasing anything.
+
+    What is of no kind that is rolled is none of them: an Application is adopted, and set free in another way.
+    """
+    attempt = given.found.attempt
+    workloads = (*attempt.live_sources, *(() if attempt.target is None else (attempt.target,)))
+    claimed = (each for each in workloads if not given.found.problem and is_claimed(each, attempt.owner))
+    changes = (release(each, attempt.owner, {}) for each in claimed)
+    return tuple(each for each in changes if each is not None)
 
 
 def unfinished(given: Pass, step: Step) -> Turn:
