@@ -13,7 +13,7 @@ from typing import Protocol, TypeAlias
 from msgspec.structs import replace
 
 from fairlead.contracts.plans.decide import conditions, deadline, modification, notes, states, stuck
-from fairlead.contracts.plans.decide.batches import resized
+from fairlead.contracts.plans.decide.batches import Rolled, resized
 from fairlead.contracts.plans.decide.located import located
 from fairlead.contracts.plans.decide.lost_status import verify_again
 from fairlead.contracts.plans.decide.notes import Note
@@ -26,12 +26,14 @@ from fairlead.contracts.plans.decide.why import Why
 from fairlead.contracts.plans.decide.workloads import reverts
 from fairlead.contracts.plans.decide.workloads.answers import Fail, Retry
 from fairlead.contracts.plans.decide.workloads.live import Style
-from fairlead.contracts.plans.decide.workloads.nodes import size_of
+from fairlead.contracts.plans.decide.workloads.nodes import kept_new, size_of
 from fairlead.contracts.plans.decide.writes import event, finalizer_write, status_write, workload_write
 from fairlead.contracts.plans.kinds import (
     ABANDONED,
     ACTION,
+    BATCH_INITIALIZING,
     BATCH_READY,
+    BATCH_ROLLING,
     DELETING,
     FAILED,
     FAILING,
@@ -233,16 +235,28 @@ def pause(given: Pass, _wrong: tuple[str, ...]) -> Answered:
 
 
 def follow_nodes(given: Pass, _wrong: tuple[str, ...]) -> Answered:
-    """The size of a DaemonSet is that of the cluster; the batches that are left share what is left."""
+    """The size of a DaemonSet is that of the cluster; the batches that are left share what is left.
+
+    New pods that went with their nodes are no longer waited for.
+    """
     found, status = given.found, given.status
-    if found.kind.style is not Style.NODES or status.rolling_state != ROLLING or found.attempt.target is None:
+    attempt = found.attempt
+    if found.kind.style is not Style.NODES or status.rolling_state != ROLLING or attempt.target is None:
         return None
-    size = size_of(found.attempt.target)
-    if not found.attempt.target.is_observed or size in (0, status.rollout_target_size):
+    size = size_of(attempt.target)
+    if not attempt.target.is_observed or size in (0, status.rollout_target_size):
         return None
-    batches = resized(found.attempt.settled, status.current_batch, given.spec.rollout_plan, size)
+    is_rolled = status.batch_rolling_state not in (BATCH_INITIALIZING, BATCH_ROLLING)
+    rolled = Rolled(status.current_batch + is_rolled, kept_new(attempt, attempt.target))
+    batches = resized(attempt.settled, status.current_batch, given.spec.rollout_plan, size, rolled)
     return Turn(
-        status=replace(status, rollout_target_size=size, rollout_original_size=size, effective_batches=batches.sizes)
+        status=replace(
+            status,
+            rollout_target_size=size,
+            rollout_original_size=size,
+            effective_batches=batches.sizes,
+            upgraded_replicas=batches.goal(status.current_batch) if is_rolled else status.upgraded_replicas,
+        )
     )
 
 
