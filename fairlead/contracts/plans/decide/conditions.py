@@ -45,11 +45,16 @@ def still_holds(status: RolloutStatus, kind: str, reason: str, message: str, now
 
 def fails(status: RolloutStatus, kind: str, reason: str, message: str, now: datetime) -> RolloutStatus:
     """With this condition False; what was said before in the same words keeps its time."""
-    new = RolloutCondition(kind, FALSE, reason, message, _whole(now), status.observed_generation)
     before = _found(status, kind)
+    since = None
     if before is not None and (before.status, before.reason, before.message) == (FALSE, reason, message):
-        new = replace(new, last_transition_time=before.last_transition_time or new.last_transition_time)
-    return _with(status, new)
+        since = before.last_transition_time
+    return fails_anew(status, kind, reason, message, since or now)
+
+
+def fails_anew(status: RolloutStatus, kind: str, reason: str, message: str, now: datetime) -> RolloutStatus:
+    """With this condition False since now: an earlier attempt that ended in the same words did not end in this way."""
+    return _with(status, RolloutCondition(kind, FALSE, reason, message, _whole(now), status.observed_generation))
 
 
 def ended(status: RolloutStatus, kind: str, now: datetime) -> RolloutStatus:

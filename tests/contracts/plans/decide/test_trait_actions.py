@@ -6,6 +6,7 @@ from datetime import timedelta
 
 import pytest
 
+from fairlead.core.ask import Bad, Good
 from tests.contracts.plans.decide.cluster import Cluster, a_pair
 
 NOW = "2026-03-01T12:00:00Z"
@@ -131,3 +132,24 @@ def test_x_5_an_action_counts_once() -> None:
     cluster.play(most=5)
 
     assert cluster.state == "rolloutFailed"
+
+
+def test_what_ended_an_attempt_is_not_what_it_waited_for_before() -> None:
+    """It ends in the words of the attempt before, and a hook refused in between: an abort would go back."""
+    hook = {"type": "pre-batch-rollout", "name": "h", "url": "http://h"}
+    batches = [{"replicas": 2, "batchRolloutWebhooks": [hook]}, {}]
+    cluster = a_pair({"onFailure": "revert", "rolloutBatches": batches})
+    cluster.play_to("batchVerifying", 0)
+    cluster.ask("abort@2026-03-01T12:01:00Z")
+    cluster.play("rolloutFailed")
+    cluster.hook = lambda _body, _call: Bad("refused", "not now", 403)
+    cluster.ask("retry@2026-03-01T12:02:00Z")
+    cluster.play(most=5)
+    cluster.hook = lambda _body, _call: Good(code=200)
+    cluster.play_to("batchVerifying", 0)
+
+    cluster.ask("abort@2026-03-01T12:03:00Z")
+    cluster.play("rolloutFailed")
+
+    assert (cluster.size("d1"), cluster.size("d2")) == (3, 2)
+    assert cluster.condition("RolloutFailed") == ("True", "aborted")
