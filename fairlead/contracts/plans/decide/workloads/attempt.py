@@ -110,6 +110,11 @@ class Attempt(Struct, frozen=True, kw_only=True):
         gone = next((each.reference for each in self.sources if each.live is None), None)
         return None if gone is None else missing(gone)
 
+    def is_carried(self, workload: Workload) -> bool:
+        """Whether an earlier attempt of this rollout has had it."""
+        carried = self.status.carried
+        return carried is not None and any(each.names_same(workload.reference) for each in carried.refs)
+
     def named(self, workload: Workload) -> str:
         """With the autoscaler that may have changed it."""
         autoscaler = self.autoscalers.get(workload.name)

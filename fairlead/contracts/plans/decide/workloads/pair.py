@@ -131,7 +131,8 @@ def _claimed(attempt: Attempt, workload: Workload, values: dict[str, object]) ->
     paths = workload.kind.paths
     unpaused = {paths.paused: False} if paths.paused and workload.is_paused else {}
     original = {"replicas": workload.size, **({"paused": workload.is_paused} if paths.paused else {})}
-    return claim(workload, attempt.owner, attempt.gone, {**values, **unpaused}, original)
+    is_first = not attempt.is_carried(workload)
+    return claim(workload, attempt.owner, attempt.gone, {**values, **unpaused}, original, is_first=is_first)
 
 
 def target_size(attempt: Attempt, goal: int) -> int:

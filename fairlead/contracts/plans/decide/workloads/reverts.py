@@ -179,14 +179,14 @@ def _sizes(attempt: Attempt, *, is_scale: bool) -> Iterator[tuple[Workload, int]
     for each in attempt.live_sources:
         if _is_held(attempt, each):
             own = before.get(each.name, each.size)
-            yield each, _noted(each, own) if _is_carried(attempt, each) else own
+            yield each, _noted(each, own) if attempt.is_carried(each) else own
     target = attempt.target
     if target is None or not _is_held(attempt, target):
         return
     if is_scale:
         yield target, attempt.status.rollout_original_size
     else:
-        yield target, _noted(target, target.size) if _is_carried(attempt, target) else 0
+        yield target, _noted(target, target.size) if attempt.is_carried(target) else 0
 
 
 def _is_held(attempt: Attempt, workload: Workload) -> bool:
@@ -200,17 +200,12 @@ def _is_as_released(attempt: Attempt, workload: Workload) -> bool:
 
     What an earlier attempt of this rollout had is in the note alone, and that has gone.
     """
-    if not conditions.ended_in(attempt.status, FINALISING) or _is_carried(attempt, workload):
+    if not conditions.ended_in(attempt.status, FINALISING) or attempt.is_carried(workload):
         return False
     if attempt.target is None or workload.uid != attempt.target.uid:
         return workload.size == 0
     status = attempt.status
     return (workload.identifier, workload.size) == (status.target_generation, status.rollout_target_size)
-
-
-def _is_carried(attempt: Attempt, workload: Workload) -> bool:
-    carried = attempt.status.carried
-    return carried is not None and any(each.names_same(workload.reference) for each in carried.refs)
 
 
 def _noted(workload: Workload, otherwise: int) -> int:
