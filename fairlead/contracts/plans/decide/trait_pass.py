@@ -24,7 +24,7 @@ from fairlead.contracts.plans.decide.steps import STEPS, reopened
 from fairlead.contracts.plans.decide.turns import Pass, Turn, fails, left_claims, moved, waits
 from fairlead.contracts.plans.decide.why import Why
 from fairlead.contracts.plans.decide.workloads import reverts
-from fairlead.contracts.plans.decide.workloads.answers import Fail, Retry
+from fairlead.contracts.plans.decide.workloads.answers import Fail, Purpose, Retry, WorkloadChange
 from fairlead.contracts.plans.decide.workloads.live import Style
 from fairlead.contracts.plans.decide.workloads.nodes import kept_new, size_of
 from fairlead.contracts.plans.decide.writes import event, finalizer_write, status_write, workload_write
@@ -303,7 +303,7 @@ def _decided(rule: str, given: Pass, turn: Turn, closing: tuple[AnyWrite, ...] =
         return Decision(rule, Move(Reason.SETTLING, (*closing, left)), tell=(*told, gone))
     if (refused := _kept_by_refusal(rule, given, turn)) is not None:
         return refused
-    turn = deadline.noted(given, turn)
+    turn = deadline.noted(given, _held_by_refusal(given, turn))
     told = (*told, *notices(given, turn))
     status = replace(turn.status, observed_generation=rollout.metadata.generation)
     stored = status_write(rollout, status)
@@ -312,13 +312,23 @@ def _decided(rule: str, given: Pass, turn: Turn, closing: tuple[AnyWrite, ...] =
     if turn.until is not None and again is not None:
         again = min(again, max(turn.until, given.now))
     if turn.why is not None and not writes and status.rolling_state == given.status.rolling_state:
-        details = ((str(rollout.ref), turn.text),)
+        details = ((str(turn.about or rollout.ref), turn.text),)
         reports = () if stored is None else (stored,)
         return Decision(rule, Hold(turn.why.reason, again, details), tell=told, reports=reports)
     done = writes if stored is None else (*writes, stored)
     if not done:
         return Decision(rule, Hold(Reason.PODS_NOT_READY, again), tell=told)
     return Decision(rule, Move(Reason.ROLLING, done, again), tell=told)
+
+
+def _held_by_refusal(given: Pass, turn: Turn) -> Turn:
+    """What the API server does not take may pass later; until then the condition says what stands in the way."""
+    for each in turn.changes:
+        answer = given.seen.answers.known.get(workload_write(each, given.seen.rollout))
+        if isinstance(answer, Bad):
+            text = f"the {each.ref.resource.kind} {each.ref.name} was not changed: {answer.text or answer.kind}"
+            return replace(waits(given, Retry(Why.WRITE_REFUSED, text)), about=each.ref)
+    return turn
 
 
 def _kept_by_refusal(rule: str, given: Pass, turn: Turn) -> Decision | None:
@@ -329,7 +339,7 @@ def _kept_by_refusal(rule: str, given: Pass, turn: Turn) -> Decision | None:
     rollout = given.seen.rollout
     for each in turn.changes:
         answer = given.seen.answers.known.get(workload_write(each, rollout))
-        if isinstance(answer, Bad):
+        if isinstance(answer, Bad) and isinstance(each, WorkloadChange) and each.purpose is Purpose.RELEASE:
             told = event(notes.failed_to_release(each.ref.resource.kind, answer.text), rollout, given.status)
             tell = () if answer.kind == "not-sent" else (told,)
             return Decision(rule, Hold(Reason.WRITE_REFUSED, details=((str(each.ref), answer.text),)), tell=tell)

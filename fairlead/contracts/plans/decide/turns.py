@@ -29,6 +29,7 @@ from fairlead.contracts.plans.decide.workloads.answers import (
 from fairlead.contracts.plans.decide.workloads.claims import is_claimed, release
 from fairlead.contracts.plans.kinds import FAILING, ROLLING, RolloutStatus, TraitSpec
 from fairlead.core.act import AnyWrite
+from kubeloop.objects.meta import Ref
 
 PASSING = frozenset({Why.STATUS_STALE, Why.PODS_NOT_READY, Why.SOURCE_NOT_SHRUNK})
 """Waits of a batch in which nothing is wrong."""
@@ -46,6 +47,8 @@ class Turn(Struct, frozen=True, kw_only=True):
     why: Why | None = None
     """What is waited for, or what failed; None when it goes on."""
     text: str = ""
+    about: Ref | None = None
+    """What is waited for, where it is not the rollout itself."""
     until: datetime | None = None
     """When the wait is over by itself, where that is known."""
     is_over: bool = False
