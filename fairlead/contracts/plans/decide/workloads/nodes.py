@@ -53,8 +53,8 @@ def verify(attempt: Attempt) -> Verified | Retry | Fail:
         return Retry(Why.STATUS_STALE, f"waiting for a ControllerRevision of the {target.shown}")
     if target.update_type != ON_DELETE and old_pods(attempt, target):
         return Fail(Why.NOT_FROZEN, f"the {target.shown} is {NOT_FROZEN}: set {STRATEGY}.type to {ON_DELETE}")
-    if problem := _unfit_names(attempt, target):
-        return Fail(Why.SPEC_INVALID, f"podList names {problem}")
+    if unfit := _unfit_names(attempt, target):
+        return Fail(Why.SPEC_INVALID, f"podList names {unfit}")
     batches = batches_of(attempt.plan, Span(size, size))
     if isinstance(batches, Mismatch):
         return Fail(Why.BATCH_SUM, batches.text)
