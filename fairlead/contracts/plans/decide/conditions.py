@@ -93,6 +93,12 @@ def cause_reason(status: RolloutStatus) -> str:
     return "" if found is None else found.reason
 
 
+def with_cause(status: RolloutStatus, reason: str) -> RolloutStatus:
+    """With another word for what ended the attempt, because somebody has decided since how it goes on."""
+    found = _cause(status)
+    return status if found is None else _with(status, replace(found, reason=reason))
+
+
 def ended_in(status: RolloutStatus, state: str) -> bool:
     """Whether it was in this state that the attempt came to its end; that it is deleted after a failure is none."""
     kept = tuple(each for each in status.conditions if each.type != STATE_CONDITIONS[FAILED])

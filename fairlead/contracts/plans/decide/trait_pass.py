@@ -136,14 +136,29 @@ def obey(given: Pass, _wrong: tuple[str, ...]) -> Answered:
         return None
     heard = replace(given, status=replace(given.status, last_action=asked))
     match asked.partition("@")[0]:
+        case "abort" | "revert" if state == ABANDONED:
+            return None  # what is given up already is not what anybody wants to stop: the attempt that follows hears it
+        case "abort" | "revert" as action if state == FAILING:
+            return _given_up_otherwise(heard, is_back=action == "revert")
         case "abort" if state in _AT_WORK:
             return fails(heard, Fail(Why.ABORTED, "aborted"))
+        case "revert" if state in states.UNCLAIMED:
+            return fails(heard, Fail(Why.ABORTED, "aborted: nothing of this attempt is rolled that could go back"))
         case "revert" if state in _AT_WORK:
             return fails(heard, Fail(Why.REVERT_ASKED, "aborted, to go back to what was there before"))
         case "retry" if state == FAILED:
             again = modification.recorded(heard.begun_again, given.spec)
             return Turn(status=again, notes=(Note(notes.RESTARTED, "somebody asked to try again"),))
     return Turn(status=heard.status)
+
+
+def _given_up_otherwise(given: Pass, *, is_back: bool) -> Turn:
+    """Of an attempt that has failed and is not released yet: it goes back after all, or no further."""
+    status = given.status
+    if is_back == reverts.is_due_on_failure(given.found.attempt):
+        return Turn(status=status)
+    word = Why.REVERT_ASKED.word if is_back else Why.ABORTED.word
+    return Turn(status=replace(conditions.with_cause(status, word), batch_start_time=given.now))
 
 
 def refuse_spec(given: Pass, wrong: tuple[str, ...]) -> Answered:

@@ -18,7 +18,7 @@ from fairlead.contracts.plans.decide.workloads.answers import Done, Fail, Purpos
 from fairlead.contracts.plans.decide.workloads.attempt import Attempt, Before, stale
 from fairlead.contracts.plans.decide.workloads.claims import claim, controlled, is_claimed, original_of, release
 from fairlead.contracts.plans.decide.workloads.live import Style, Workload, number_at
-from fairlead.contracts.plans.kinds import FINALISING, ON_FAILURE_REVERT
+from fairlead.contracts.plans.kinds import FINALISING, ON_FAILURE_REVERT, RolloutPlan, RolloutStatus
 from kubeloop.objects.apps import CONTROLLER_REVISIONS
 
 PATIENCE = timedelta(minutes=10)
@@ -50,14 +50,18 @@ def is_due_on_deletion(attempt: Attempt) -> bool:
 
 
 def is_due_on_failure(attempt: Attempt) -> bool:
+    return goes_back(attempt.plan, attempt.status)
+
+
+def goes_back(plan: RolloutPlan, status: RolloutStatus) -> bool:
     """X-1: after any failure but drift, where somebody else is at work, and a stop that was asked for."""
-    if not attempt.status.target_generation:
+    if not status.target_generation:
         return False
-    word = conditions.cause_reason(attempt.status)
+    word = conditions.cause_reason(status)
     if word == Why.REVERT_ASKED.word:
         return True
     is_kept = word in (Why.DRIFT.word, Why.ABORTED.word)
-    return attempt.plan.on_failure == ON_FAILURE_REVERT and not is_kept
+    return plan.on_failure == ON_FAILURE_REVERT and not is_kept
 
 
 def revert(attempt: Attempt, style: Style, now: datetime, terms: Terms) -> Step | Incomplete:
