@@ -105,6 +105,8 @@ def initialize(attempt: Attempt, _now: datetime) -> Step:
     for workload in (*sources, target):
         if problem := controlled(workload, attempt.owner, attempt.gone):
             return problem
+    if not is_claimed(target, attempt.owner) and (waits := _unsettled(target)):
+        return waits
     start = _start(attempt, target)
     if isinstance(start, Fail):
         return start
