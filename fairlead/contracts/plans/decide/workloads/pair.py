@@ -22,7 +22,7 @@ from fairlead.contracts.plans.decide.workloads.answers import (
     WorkloadChange,
     Writes,
 )
-from fairlead.contracts.plans.decide.workloads.attempt import Attempt, partition_fell, paused_text, stale
+from fairlead.contracts.plans.decide.workloads.attempt import Attempt, hindrance, partition_fell, stale
 from fairlead.contracts.plans.decide.workloads.claims import claim, controlled, is_claimed, release
 from fairlead.contracts.plans.decide.workloads.instances import may_go
 from fairlead.contracts.plans.decide.workloads.live import Workload
@@ -218,7 +218,7 @@ def _waits(attempt: Attempt, target: Workload, goal: int, now: datetime) -> Step
 
 def _not_ready(attempt: Attempt, target: Workload, goal: int) -> Retry:
     allowed = f" ({attempt.tolerance} may be missing)" if attempt.tolerance else ""
-    text = f"{target.ready} of {goal} pods of the {target.shown} are ready{allowed}{paused_text(target)}"
+    text = f"{target.ready} of {goal} pods of the {target.shown} are ready{allowed}{hindrance(target)}"
     return Retry(Why.PODS_NOT_READY, text)
 
 

@@ -303,6 +303,22 @@ def test_a_target_that_somebody_pauses_is_told_of() -> None:
     assert pair.check(attempt) == Retry(Why.PODS_NOT_READY, text)
 
 
+@pytest.mark.parametrize("status", ["True", "False"])
+def test_pods_that_a_quota_refuses_are_told_of(status: str) -> None:
+    """Nothing but the Deployment says so: the pods that are waited for are not there to be looked at."""
+    attempt = _mid(3, 2, ready=2)
+    assert attempt.target is not None
+    said = "forbidden: exceeded quota: pods"
+    attempt.target.tree["status"]["conditions"] = [
+        {"type": "Available", "status": "True"},
+        {"type": "ReplicaFailure", "status": status, "reason": "FailedCreate", "message": f'pods "d2-x7" is {said}'},
+    ]
+
+    text = "2 of 3 pods of the Deployment d2 are ready"
+    refused = f"; its pods are not made: {said}" if status == "True" else ""
+    assert pair.check(attempt) == Retry(Why.PODS_NOT_READY, text + refused)
+
+
 def test_success_empties_the_sources_and_keeps_them() -> None:
     attempt = _mid(5, 2)
 
