@@ -65,6 +65,11 @@ def ended(status: RolloutStatus, kind: str, now: datetime) -> RolloutStatus:
     return _with(status, replace(before, status=FALSE, last_transition_time=_whole(now)))
 
 
+def is_true(status: RolloutStatus, kind: str) -> bool:
+    before = _found(status, kind)
+    return before is not None and before.status == TRUE
+
+
 def said_since(status: RolloutStatus, kind: str) -> datetime | None:
     """Since when this condition has been False; None where it is not."""
     before = _found(status, kind)
