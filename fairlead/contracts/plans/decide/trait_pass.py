@@ -24,7 +24,7 @@ from fairlead.contracts.plans.decide.steps import STEPS, reopened
 from fairlead.contracts.plans.decide.turns import Pass, Turn, fails, left_claims, moved, waits
 from fairlead.contracts.plans.decide.why import Why
 from fairlead.contracts.plans.decide.workloads import reverts
-from fairlead.contracts.plans.decide.workloads.answers import Fail, Purpose, Retry, WorkloadChange
+from fairlead.contracts.plans.decide.workloads.answers import Done, Fail, Purpose, Retry, WorkloadChange
 from fairlead.contracts.plans.decide.workloads.live import Style
 from fairlead.contracts.plans.decide.workloads.nodes import kept_new, size_of
 from fairlead.contracts.plans.decide.writes import event, finalizer_write, status_write, workload_write
@@ -237,6 +237,7 @@ def _wait(status: RolloutStatus) -> str:
 
 def pause(given: Pass, _wrong: tuple[str, ...]) -> Answered:
     """R-7: only between the first and the last batch."""
+    found = given.found
     if given.status.rolling_state != ROLLING or not given.spec.rollout_plan.paused:
         return None
     is_new = conditions.said_since(given.status, PAUSED_CONDITION) is not None or not any(
@@ -245,6 +246,8 @@ def pause(given: Pass, _wrong: tuple[str, ...]) -> Answered:
     status = conditions.still_holds(given.status, PAUSED_CONDITION, Why.PAUSED.word, "the plan is paused", given.now)
     if status.paused_since is None:
         status = replace(status, paused_since=given.now)
+    if status.batch_available_time is not None and not isinstance(found.handler.available(found.attempt), Done):
+        status = replace(status, batch_available_time=None)  # X-2: what is lost meanwhile is lost
     told = (Note(notes.PAUSED, "the plan is paused: unset paused to go on"),) if is_new else ()
     return Turn(status=status, notes=told, why=Why.PAUSED, text="the plan is paused")
 
