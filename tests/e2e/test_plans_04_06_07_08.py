@@ -11,6 +11,7 @@ from tests.e2e.installing import define
 from tests.e2e.plan_admission import admit, refused, refused_change
 from tests.e2e.plan_play import Play, a_pair, batches, begin, reference
 from tests.e2e.plans import definitions, with_traits
+from tests.e2e.zones import change
 
 GATED = (ROLLING, BATCH_READY, 0)
 PLAN = "spec.rolloutPlan"
@@ -110,3 +111,17 @@ async def test_scenario_8_num_batches_default(site: Site) -> None:
     assert sizes == [1, 1, 2, 2, 2]
     assert made["spec"]["rolloutPlan"]["rolloutStrategy"] == "IncreaseFirst"
     assert "rolloutBatches" not in scaled["spec"]["rolloutPlan"]
+
+
+@with_traits(controllers=False)
+async def test_batches_that_were_written_for_another_size_are_written_anew(site: Site) -> None:
+    """The manifest lists none, so that applying it again keeps those that are stored."""
+    await define(site, *definitions())
+    await admit(site)
+    await site.create(ROLLOUT_TRAITS, a_rollout({"targetSize": 8, "numBatches": 5}))
+
+    larger = await change(site, ROLLOUT_TRAITS, "r", {"spec": {"rolloutPlan": {"targetSize": 12}}})
+    fewer = await change(site, ROLLOUT_TRAITS, "r", {"spec": {"rolloutPlan": {"numBatches": 3}}})
+
+    assert [each["replicas"] for each in larger["spec"]["rolloutPlan"]["rolloutBatches"]] == [2, 2, 2, 3, 3]
+    assert [each["replicas"] for each in fewer["spec"]["rolloutPlan"]["rolloutBatches"]] == [4, 4, 4]

@@ -7,13 +7,14 @@ from contextlib import asynccontextmanager
 from functools import partial
 from typing import Any
 
+import msgspec
 import pytest
 
 from fairlead.contracts.plans.kinds import BATCH_VERIFYING, CLONE_SETS, DAEMON_SETS, FAILED, ORIGINAL, ROLLING
 from kubeloop.objects.apps import REVISION_LABEL, STATEFULSETS
 from kubeloop.objects.core import NODES, PODS
 from kubeloop.objects.meta import Ref, Resource
-from kubeloop.request import delete
+from kubeloop.request import MERGE_PATCH, delete, patch
 from kubesim.pods.behaviour import HOLD
 from kubesim.standins.cloneset_definition import DEFINITION
 from tests.e2e.clone_sets import run_clone_sets
@@ -243,3 +244,35 @@ async def _daemon_set_rolls(play: Play) -> None:
     assert play.object(DAEMON_SETS, "n")["spec"]["updateStrategy"]["type"] == "OnDelete"
     deleted = [each for each in play.writes(PODS.plural, "delete") if each.status < 300]
     assert len(deleted) == 4
+
+
+@pytest.mark.parametrize("batch_state", ["batchVerifying", "batchReady"])
+@with_traits(long=True)
+async def test_a_daemon_set_goes_on_when_a_new_pod_goes_with_its_node(site: Site, batch_state: str) -> None:
+    """The batch would wait for as many new pods as it once brought, and nobody brings it another."""
+    async with nodes(site, 4) as names:
+        play = await begin(site, nodes=names, ready_after=2.0)
+        target = await daemon_set(play)
+        before = {each["metadata"]["uid"] for each in play.pods("n")}
+        await play.roll(batches(2, 2, lastBatchToRollout=0), target)
+        await play.until(lambda: play.at() == (ROLLING, batch_state, 0) and len(_since(play, before)) == 2)
+
+        await _leave(play, _since(play, before)[0]["spec"]["nodeName"])
+        await play.until(lambda: play.at() == (ROLLING, "batchReady", 0))
+        await play.plan({"lastBatchToRollout": 1})
+        await play.ends()
+
+        assert len(_since(play, before)) == len(play.pods("n")) == 3
+        status = play.status()
+        assert (status["rolloutTargetSize"], status["upgradedReplicas"], status["effectiveBatches"]) == (3, 3, [1, 2])
+
+
+def _since(play: Play, before: set[str]) -> list[Tree]:
+    return [each for each in play.pods("n") if each["metadata"]["uid"] not in before and "nodeName" in each["spec"]]
+
+
+async def _leave(play: Play, node: str) -> None:
+    """The DaemonSet no longer wants a pod there."""
+    body = msgspec.json.encode({"metadata": {"labels": {"for": None}}})
+    await play.site.client.call(patch(Ref(NODES, "", node), MERGE_PATCH, body))
+    await play.until(lambda: play.object(DAEMON_SETS, "n")["status"].get("desiredNumberScheduled") == 3)

@@ -8,7 +8,7 @@ from fairlead.cli.documents_of import explain_all
 from fairlead.contracts.plans.kinds import ROLLING
 from kubeloop.objects.apps import DEPLOYMENTS
 from kubesim.pods.behaviour import CRASH_AFTER, IMAGE_PULL, READY_AFTER
-from tests.e2e.clusters import Site
+from tests.e2e.clusters import SERVICE_ACCOUNTS, Site
 from tests.e2e.plan_play import Play, a_pair, batches, begin
 from tests.e2e.plans import with_traits
 from tests.e2e.zones import change
@@ -53,3 +53,24 @@ async def test_a_pod_that_does_not_come_up_blocks_its_rollout(
     await play.ends()
 
     assert not blocked(play)
+
+
+@with_traits(long=True)
+async def test_a_rollout_whose_pods_are_not_made_says_why(site: Site) -> None:
+    """A quota, a policy or an account that is missing: nothing but the Deployment tells."""
+    play = await begin(site)
+    target, source = await a_pair(site, 2)
+    account = {"spec": {"template": {"spec": {"serviceAccountName": "nobody"}}}}
+    await change(site, DEPLOYMENTS, "d2", account)
+    await play.roll(batches(1, 1), target, source)
+
+    await play.until(lambda: "not made" in play.condition("RolloutInProgress").get("message", ""))
+
+    said = play.condition("RolloutInProgress")["message"]
+    assert said.startswith(
+        "0 of 1 pods of the Deployment d2 are ready; its pods are not made: forbidden: error looking up"
+    )
+    assert "nobody" in said
+    assert (play.size("d1"), play.size("d2")) == (2, 1)
+    await site.create(SERVICE_ACCOUNTS, {"metadata": {"name": "nobody"}})
+    await play.ends(within=180)

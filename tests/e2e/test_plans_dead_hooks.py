@@ -23,10 +23,10 @@ async def never(_: Call) -> Reply:
     raise AssertionError("nobody sets it")
 
 
-async def create(play: Play, names: list[str], host: str, patience: str = "10s") -> None:
+async def create(play: Play, names: list[str], host: str, patience: str = "10s", **more: int) -> None:
     hook = {"type": "pre-batch-rollout", "name": "ask", "url": f"http://{host}/", "timeout": patience}
     for name in names:
-        plan = batches(1)
+        plan = batches(1, **more)
         for batch in plan["rolloutBatches"]:
             batch["batchRolloutWebhooks"] = [hook]
         await play.roll(plan, reference(f"{name}-2"), reference(f"{name}-1"), name=name)
@@ -100,3 +100,20 @@ async def test_whoever_deletes_aborts_or_turns_round_does_not_wait_for_a_hook(si
     await play.until(lambda: play.status("turned").get("lastTargetRef", {}).get("name") == "left-2", within=SOON)
     assert play.at("left")[1] == "batchInitializing"
     assert len(calls) == len(names)
+
+
+@with_traits(on=("sim",))
+async def test_a_deadline_does_not_wait_for_a_hook(site: Site) -> None:
+    """Four tries of an hour each would come after it."""
+    assert isinstance(site.ground, SimGround)
+    site.ground.cluster.network.serve("dead.test", never)
+    play = await begin(site)
+    await pairs(play, ["late"])
+    begun = clock.monotonic()
+
+    await create(play, ["late"], "dead.test", patience=HOUR, progressDeadlineSeconds=60)
+    await play.ends(FAILED, "late", within=120)
+
+    assert 60 <= clock.monotonic() - begun < 75
+    said = play.condition("RolloutFailed", "late")["message"]
+    assert said.startswith("no progress within 60 s: failed to invoke a webhook: ask at http://dead.test/")

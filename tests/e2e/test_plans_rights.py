@@ -8,11 +8,14 @@ from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
 from functools import partial
 
+from fairlead.contracts.plans.kinds import FAILED, ROLLING
 from kubeloop.errors import Forbidden
 from kubeloop.request import Request, Response, Stream, Transport
 from tests.e2e.clusters import Site
 from tests.e2e.plan_play import a_pair, batches, begin
 from tests.e2e.plans import with_traits
+from tests.e2e.test_plans_16_to_18 import act
+from tests.e2e.test_plans_commands import told
 
 REFUSED = b'{"kind": "Status", "status": "Failure", "reason": "Forbidden", "code": 403, "message": "no right"}'
 
@@ -90,3 +93,37 @@ async def test_people_are_told_of_a_workload_that_cannot_be_given_free(site: Sit
 
     assert play.owners("d2") == []
     assert play.told("Failed to release the Deployment") == refused
+
+
+def of_resizes(request: Request) -> bool:
+    """What gives `d2` its pods."""
+    if request.method != "PATCH" or not request.path.endswith("/deployments/d2"):
+        return False
+    body = json.loads(request.body)
+    return "replicas" in body.get("spec", {}) and "ownerReferences" not in body.get("metadata", {})
+
+
+@with_traits(on=("sim",))
+async def test_a_rollout_says_what_keeps_it_from_changing_a_workload(site: Site) -> None:
+    """In its condition, in what the operator tells, and as the cause when its deadline passes; it goes on once that is
+    allowed."""
+    play = await begin(site)
+    target, source = await a_pair(site)
+    await play.kill()
+    granted = asyncio.Event()
+    play.start(partial(Forbidding, granted=granted, refused=of_resizes))
+    text = "the Deployment d2 was not changed: patch deployments/d2 in namespace test: no right"
+
+    await play.roll(batches(2, 3, progressDeadlineSeconds=300), target, source)
+    await play.until(lambda: play.condition("RolloutInProgress").get("message") == text)
+    shown = await told(play)
+    assert [(each.object, each.text) for each in shown.blocked_by] == [("deployment/d2", text)]
+    await play.until(lambda: play.state() == FAILED, within=400)
+    assert play.condition("RolloutFailed")["message"] == f"no progress within 300 s: {text}"
+
+    await act(play, "retry@2030-01-01T00:10:00Z")
+    await play.until(lambda: play.at() == (ROLLING, "batchInRolling", 0))
+    granted.set()
+    await play.ends()
+
+    assert play.sizes_of("d2") == [0, 2, 5]

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Hashable, Iterator
 from zlib import crc32
 
+from fairlead.contracts.plans.decide.deadline import end_of
 from fairlead.contracts.plans.decide.facts import workloads_of
 from fairlead.contracts.plans.decide.hooks import longest
 from fairlead.contracts.plans.decide.seen import LiveObject, RolloutObject, TraitSeen, of_trait
@@ -14,7 +15,10 @@ from fairlead.contracts.plans.stored import tree_of
 from fairlead.contracts.plans.watched import WatchedWorkloads, place_of
 from fairlead.core.ask import Answers
 from fairlead.engine.decide.guard import GuardedObject, subject_of
+from kubeloop import clock
 
+LEAST = 5.0
+"""Seconds that a pass has for its questions, however near the deadline is."""
 NAMES = "names"
 """Index of rollouts: by the workloads that they name."""
 
@@ -82,6 +86,9 @@ def edition(metadata: TraitMeta) -> Hashable:
 
 
 def asks_within(seen: TraitSeen) -> float:
-    """R-26: seconds for the questions of a pass, and never less than its hooks may take."""
+    """R-26: seconds for the questions of a pass, and never less than its hooks may take; R-9: but no longer than until
+    the deadline, which ends the attempt whatever a hook that hangs would have said."""
     plan, status = seen.rollout.read_spec[0].rollout_plan, seen.rollout.read_status
-    return max(seen.settings.reconcile_timeout, longest(plan, status.current_batch))
+    most = max(seen.settings.reconcile_timeout, longest(plan, status.current_batch))
+    end = end_of(plan, status)
+    return most if end is None else min(most, max(LEAST, (end - clock.now()).total_seconds()))

@@ -52,8 +52,8 @@ def claims_of_others_ignored(patch: pytest.MonkeyPatch) -> None:
     """Whoever comes later takes what another one holds."""
     real = claims.claim
 
-    def claim(workload: Workload, owner: Claimant, _gone: frozenset[str], *more: Any) -> Any:
-        return real(workload, owner, frozenset(str(each["uid"]) for each in workload.owners), *more)
+    def claim(workload: Workload, owner: Claimant, _gone: frozenset[str], *more: Any, **named: Any) -> Any:
+        return real(workload, owner, frozenset(str(each["uid"]) for each in workload.owners), *more, **named)
 
     for module in (pair, in_place):
         patch.setattr(module, "controlled", lambda *_: None)

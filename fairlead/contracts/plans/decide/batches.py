@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
-from itertools import accumulate
+from itertools import accumulate, pairwise
 
 from msgspec import Struct
 
@@ -134,14 +134,24 @@ def batches_of(plan: RolloutPlan, span: Span) -> Batches | Mismatch:
     return Batches(span, (*(size for size in sizes if size is not None), rest))
 
 
-def resized(before: Batches, done: int, plan: RolloutPlan, target: int) -> Batches:
+class Rolled(Struct, frozen=True):
+    """How far batches have come whose pods go with their nodes."""
+
+    batches: int
+    """So many of them have been rolled."""
+    pods: int
+    """So many pods are new, or come."""
+
+
+def resized(before: Batches, done: int, plan: RolloutPlan, target: int, rolled: Rolled) -> Batches:
     """The same batches up to the one in work, and those after it for another target, which somebody else chose.
 
     Only workloads whose size is not ours to set (one pod per node) come to this. No goal goes past the target: with
-    2, 2 of 4 nodes, one of them done, a fifth node makes them 2, 3.
+    2, 2 of 4 nodes, one of them done, a fifth node makes them 2, 3. Nor does that of a batch that was rolled go past
+    the pods that are new: with 2, 2 of 4 nodes, where the node of one of the first 2 goes, they are 1, 2.
     """
     span = Span(target, target)
-    kept = before.sizes[: done + 1]
+    kept = (*_up_to(rolled.pods, before.sizes[: rolled.batches]), *before.sizes[rolled.batches : done + 1])
     later = before.last - done
     listed = plan.rollout_batches or ()
     left = max(0, target - sum(kept))
@@ -155,9 +165,14 @@ def resized(before: Batches, done: int, plan: RolloutPlan, target: int) -> Batch
 
 def _within(sizes: Sequence[int], target: int) -> tuple[int, ...]:
     """So that their sum is the target: each takes at most what is left, and the last all of it."""
-    goals = [min(each, target) for each in accumulate(sizes)]
-    goals[-1] = target
-    return tuple(goal - before for before, goal in zip((0, *goals[:-1]), goals, strict=True))
+    *kept, _ = _up_to(target, sizes)
+    return (*kept, target - sum(kept))
+
+
+def _up_to(most: int, sizes: Sequence[int]) -> tuple[int, ...]:
+    """Each takes at most what is left of so many."""
+    goals = [0, *(min(each, most) for each in accumulate(sizes))]
+    return tuple(goal - before for before, goal in pairwise(goals))
 
 
 def _size(batch: RolloutBatch, span: Span) -> int | None:

@@ -45,11 +45,16 @@ def still_holds(status: RolloutStatus, kind: str, reason: str, message: str, now
 
 def fails(status: RolloutStatus, kind: str, reason: str, message: str, now: datetime) -> RolloutStatus:
     """With this condition False; what was said before in the same words keeps its time."""
-    new = RolloutCondition(kind, FALSE, reason, message, _whole(now), status.observed_generation)
     before = _found(status, kind)
+    since = None
     if before is not None and (before.status, before.reason, before.message) == (FALSE, reason, message):
-        new = replace(new, last_transition_time=before.last_transition_time or new.last_transition_time)
-    return _with(status, new)
+        since = before.last_transition_time
+    return fails_anew(status, kind, reason, message, since or now)
+
+
+def fails_anew(status: RolloutStatus, kind: str, reason: str, message: str, now: datetime) -> RolloutStatus:
+    """With this condition False since now: an earlier attempt that ended in the same words did not end in this way."""
+    return _with(status, RolloutCondition(kind, FALSE, reason, message, _whole(now), status.observed_generation))
 
 
 def ended(status: RolloutStatus, kind: str, now: datetime) -> RolloutStatus:
@@ -58,6 +63,11 @@ def ended(status: RolloutStatus, kind: str, now: datetime) -> RolloutStatus:
     if before is None or before.status != TRUE:
         return status
     return _with(status, replace(before, status=FALSE, last_transition_time=_whole(now)))
+
+
+def is_true(status: RolloutStatus, kind: str) -> bool:
+    before = _found(status, kind)
+    return before is not None and before.status == TRUE
 
 
 def said_since(status: RolloutStatus, kind: str) -> datetime | None:
@@ -86,6 +96,12 @@ def cause_reason(status: RolloutStatus) -> str:
     """The word for what ended the attempt."""
     found = _cause(status)
     return "" if found is None else found.reason
+
+
+def with_cause(status: RolloutStatus, reason: str) -> RolloutStatus:
+    """With another word for what ended the attempt, because somebody has decided since how it goes on."""
+    found = _cause(status)
+    return status if found is None else _with(status, replace(found, reason=reason))
 
 
 def ended_in(status: RolloutStatus, state: str) -> bool:

@@ -2,12 +2,20 @@
 
 from __future__ import annotations
 
-from datetime import timedelta
+from datetime import datetime, timedelta
 
 from msgspec.structs import replace
 
 from fairlead.contracts.plans.decide.turns import Pass, Turn
-from fairlead.contracts.plans.kinds import BATCH_READY, INITIALIZING, LOCATING, ROLLING, VERIFYING, RolloutStatus
+from fairlead.contracts.plans.kinds import (
+    BATCH_READY,
+    INITIALIZING,
+    LOCATING,
+    ROLLING,
+    VERIFYING,
+    RolloutPlan,
+    RolloutStatus,
+)
 
 NEAR = 0.8
 """Of the time: from then on the deadline is near (R-33)."""
@@ -25,17 +33,22 @@ def noted(given: Pass, turn: Turn) -> Turn:
     return replace(turn, status=replace(turn.status, deadline_near_time=given.now))
 
 
-def _has_passed(given: Pass, status: RolloutStatus, share: float) -> bool:
-    seconds, start = given.spec.rollout_plan.progress_deadline_seconds, status.batch_start_time
+def end_of(plan: RolloutPlan, status: RolloutStatus, share: float = 1) -> datetime | None:
+    """When this share of the time is over; None where it does not count."""
+    seconds, start = plan.progress_deadline_seconds, status.batch_start_time
     if status.rolling_state not in _TIMED or not seconds or seconds < 0:
-        return False
-    if start is None or _is_held(given, status) or status.paused_since is not None:
-        return False
-    return given.now >= start + timedelta(seconds=share * seconds)
+        return None
+    if start is None or _is_held(plan, status) or status.paused_since is not None:
+        return None
+    return start + timedelta(seconds=share * seconds)
 
 
-def _is_held(given: Pass, status: RolloutStatus) -> bool:
-    plan = given.spec.rollout_plan
+def _has_passed(given: Pass, status: RolloutStatus, share: float) -> bool:
+    end = end_of(given.spec.rollout_plan, status, share)
+    return end is not None and given.now >= end
+
+
+def _is_held(plan: RolloutPlan, status: RolloutStatus) -> bool:
     if status.rolling_state != ROLLING:
         return False
     is_gated = plan.partition is not None and plan.partition <= status.current_batch

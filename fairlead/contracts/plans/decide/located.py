@@ -9,6 +9,7 @@ from __future__ import annotations
 from msgspec import Struct
 from msgspec.structs import replace
 
+from fairlead.contracts.plans.decide import conditions
 from fairlead.contracts.plans.decide.batches import Batches, Mismatch, batches_of
 from fairlead.contracts.plans.decide.component_revisions import before, is_revision, resolved
 from fairlead.contracts.plans.decide.seen import TraitSeen
@@ -19,7 +20,14 @@ from fairlead.contracts.plans.decide.workloads.handlers import Handler, recorded
 from fairlead.contracts.plans.decide.workloads.kind_table import kind_of, unsupported
 from fairlead.contracts.plans.decide.workloads.live import Paths, Style, Workload, WorkloadKind, number_at
 from fairlead.contracts.plans.decide.workloads.plugged import handler_of, plugged
-from fairlead.contracts.plans.kinds import LOCATING, RolloutStatus, TraitSpec, WorkloadReference
+from fairlead.contracts.plans.kinds import (
+    LOCATING,
+    STATE_CONDITIONS,
+    SUCCEEDED,
+    RolloutStatus,
+    TraitSpec,
+    WorkloadReference,
+)
 
 _ANY = WorkloadKind(Style.PAIR, Paths(paused=""))
 """How a workload is released whose kind is no longer known: its claim is in its metadata."""
@@ -67,8 +75,21 @@ def located(seen: TraitSeen, spec: TraitSpec, status: RolloutStatus) -> Located:
     )
     if is_verified:
         return _verified(attempt, kind, problem)
-    is_scale = starts_as_scale(target, kind.style, has_source=bool(attempt.live_sources))
+    has_source = bool(attempt.live_sources) and not _is_scaled_down(attempt)
+    is_scale = starts_as_scale(target, kind.style, has_source=has_source)
     return Located(attempt, handler_of(target_ref, kind, is_scale=is_scale), kind, is_scale, problem)
+
+
+def _is_scaled_down(attempt: Attempt) -> bool:
+    """After a success the target has all of the pods, and a smaller `targetSize` scales it: the sources that are still
+    named have none to give, and the target of a pair never shrinks."""
+    status, target, size = attempt.status, attempt.target, attempt.plan.target_size
+    if target is None or size is None or size >= target.status_size:
+        return False
+    left = () if status.carried is None else status.carried.refs
+    is_alone = all(each.names_same(attempt.target_ref) for each in left)
+    is_empty = not any(each.size or each.status_size for each in attempt.live_sources)
+    return is_alone and is_empty and conditions.is_true(status, STATE_CONDITIONS[SUCCEEDED])
 
 
 def _before(seen: TraitSeen, spec: TraitSpec, status: RolloutStatus, target: Workload | None) -> Before | None:

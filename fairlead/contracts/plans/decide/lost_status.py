@@ -2,6 +2,9 @@
 
 An operator of another release records less, and the API server forgets fields that the definition did not have yet
 when they were written. Going on without them would take a pair for a workload that is scaled.
+What such an attempt claimed is released first: a CloneSet in the middle of its update is paused then, and may be
+verified; and the claim of another release, which has no guard, would let a rollout that is deleted take its workloads
+along.
 So would a verification that saw a workload updated in place as it was before its newest template: its claim would
 let all pods have that template at once.
 """
@@ -14,7 +17,7 @@ from fairlead.contracts.plans.decide import conditions, modification, notes
 from fairlead.contracts.plans.decide.notes import Note
 from fairlead.contracts.plans.decide.turns import Pass, Turn, waits
 from fairlead.contracts.plans.decide.why import Why
-from fairlead.contracts.plans.decide.workloads.answers import Retry
+from fairlead.contracts.plans.decide.workloads.answers import Retry, Writes
 from fairlead.contracts.plans.decide.workloads.claims import is_claimed
 from fairlead.contracts.plans.decide.workloads.handlers import starts_as_scale
 from fairlead.contracts.plans.kinds import INITIALIZING, ROLLING
@@ -53,4 +56,6 @@ def _is_upgrade_by_now(given: Pass) -> bool:
 
 def _again(given: Pass, text: str) -> Turn:
     again = modification.recorded(given.begun_again, given.spec)
-    return Turn(status=again, notes=(Note(notes.RESTARTED, text),))
+    step = given.found.handler.finish(given.found.attempt, succeeded=False, keeps_original=True)
+    freed = step.changes if isinstance(step, Writes) else ()
+    return Turn(status=again, changes=freed, notes=(Note(notes.RESTARTED, text),))

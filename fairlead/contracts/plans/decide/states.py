@@ -145,7 +145,7 @@ def after(
 
 def failed(status: RolloutStatus, reason: str, message: str, now: datetime) -> RolloutStatus:
     """R-9: what is wrong is said first; then the attempt ends, or is first released where something was claimed."""
-    said = _refused(status, reason, message, now)
+    said = _ended(status, reason, message, now)
     if status.rolling_state in UNCLAIMED:
         return _entered(said, Edge(FAILED), now, message)
     return _entered(said, Edge(FAILING), now)
@@ -153,7 +153,7 @@ def failed(status: RolloutStatus, reason: str, message: str, now: datetime) -> R
 
 def check_refused(status: RolloutStatus, reason: str, message: str, now: datetime) -> RolloutStatus:
     """The batch gets no approval: its state says so to the end, and the workloads are released."""
-    return after(_refused(status, reason, message, now), Event.CHECK_REFUSED, now)
+    return after(_ended(status, reason, message, now), Event.CHECK_REFUSED, now)
 
 
 def retried(status: RolloutStatus, reason: str, message: str, now: datetime) -> RolloutStatus:
@@ -226,6 +226,12 @@ def _left(status: RolloutStatus, event: Event, edge: Edge, now: datetime) -> Rol
 def _refused(status: RolloutStatus, reason: str, message: str, now: datetime) -> RolloutStatus:
     kind = conditions.condition_type(status)
     return conditions.fails(status, kind, reason, message, now) if kind else status
+
+
+def _ended(status: RolloutStatus, reason: str, message: str, now: datetime) -> RolloutStatus:
+    """The cause of an end is what turned False last, so it is newer than every wait before it."""
+    kind = conditions.condition_type(status)
+    return conditions.fails_anew(status, kind, reason, message, now) if kind else status
 
 
 def _entered(status: RolloutStatus, edge: Edge, now: datetime, message: str = "") -> RolloutStatus:

@@ -19,7 +19,7 @@ from fairlead.contracts.plans.decide.revert_steps import is_back, reverted
 from fairlead.contracts.plans.decide.spec_problems import spec_problem
 from fairlead.contracts.plans.decide.states import Event
 from fairlead.contracts.plans.decide.traffic import shifts
-from fairlead.contracts.plans.decide.turns import Pass, Turn, fails, moved, unfinished, waits
+from fairlead.contracts.plans.decide.turns import Pass, Turn, fails, left_claims, moved, unfinished, waits
 from fairlead.contracts.plans.decide.why import Why
 from fairlead.contracts.plans.decide.workloads.answers import Done, Fail, Retry, Verified, Writes
 from fairlead.contracts.plans.decide.workloads.live import Style
@@ -247,10 +247,12 @@ def _give_up(given: Pass) -> Turn | Need:
 def _released(given: Pass, *, succeeded: bool, keeps_original: bool) -> Turn | Need | None:
     """None once nothing is claimed any more and the last hooks have accepted."""
     attempt = given.found.attempt
-    if given.status.target_generation:  # else nothing was ever claimed
+    if given.status.target_generation:  # else this attempt has claimed nothing
         step = given.found.handler.finish(attempt, succeeded=succeeded, keeps_original=keeps_original)
         if not isinstance(step, Done):
             return unfinished(given, step)
+    elif claims := left_claims(given):
+        return unfinished(given, Writes(claims))
     return _hooked(given, FINALIZE_HOOK, given.status.rolling_state)
 
 

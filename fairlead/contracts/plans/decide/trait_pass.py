@@ -13,7 +13,7 @@ from typing import Protocol, TypeAlias
 from msgspec.structs import replace
 
 from fairlead.contracts.plans.decide import conditions, deadline, modification, notes, states, stuck
-from fairlead.contracts.plans.decide.batches import resized
+from fairlead.contracts.plans.decide.batches import Rolled, resized
 from fairlead.contracts.plans.decide.located import located
 from fairlead.contracts.plans.decide.lost_status import verify_again
 from fairlead.contracts.plans.decide.notes import Note
@@ -21,17 +21,19 @@ from fairlead.contracts.plans.decide.notices.news import notices
 from fairlead.contracts.plans.decide.seen import TraitSeen
 from fairlead.contracts.plans.decide.states import Event
 from fairlead.contracts.plans.decide.steps import STEPS, reopened
-from fairlead.contracts.plans.decide.turns import Pass, Turn, fails, moved, waits
+from fairlead.contracts.plans.decide.turns import Pass, Turn, fails, left_claims, moved, waits
 from fairlead.contracts.plans.decide.why import Why
 from fairlead.contracts.plans.decide.workloads import reverts
-from fairlead.contracts.plans.decide.workloads.answers import Fail, Retry
+from fairlead.contracts.plans.decide.workloads.answers import Done, Fail, Purpose, Retry, WorkloadChange
 from fairlead.contracts.plans.decide.workloads.live import Style
-from fairlead.contracts.plans.decide.workloads.nodes import size_of
+from fairlead.contracts.plans.decide.workloads.nodes import kept_new, size_of
 from fairlead.contracts.plans.decide.writes import event, finalizer_write, status_write, workload_write
 from fairlead.contracts.plans.kinds import (
     ABANDONED,
     ACTION,
+    BATCH_INITIALIZING,
     BATCH_READY,
+    BATCH_ROLLING,
     DELETING,
     FAILED,
     FAILING,
@@ -102,7 +104,8 @@ def leave(given: Pass, _wrong: tuple[str, ...]) -> Answered:
     state = given.status.rolling_state
     is_reverted = state == FAILED and reverts.is_due_on_deletion(given.found.attempt)
     if state in ("", *TERMINAL) and not is_reverted:
-        return Turn(status=given.status, is_over=True)
+        claims = left_claims(given)
+        return Turn(status=given.status, changes=claims) if claims else Turn(status=given.status, is_over=True)
     if state == DELETING:
         return None
     known = given.status if given.is_in_known_state else replace(given.status, rolling_state=FAILING)
@@ -133,14 +136,29 @@ def obey(given: Pass, _wrong: tuple[str, ...]) -> Answered:
         return None
     heard = replace(given, status=replace(given.status, last_action=asked))
     match asked.partition("@")[0]:
+        case "abort" | "revert" if state == ABANDONED:
+            return None  # what is given up already is not what anybody wants to stop: the attempt that follows hears it
+        case "abort" | "revert" as action if state == FAILING:
+            return _given_up_otherwise(heard, is_back=action == "revert")
         case "abort" if state in _AT_WORK:
             return fails(heard, Fail(Why.ABORTED, "aborted"))
+        case "revert" if state in states.UNCLAIMED:
+            return fails(heard, Fail(Why.ABORTED, "aborted: nothing of this attempt is rolled that could go back"))
         case "revert" if state in _AT_WORK:
             return fails(heard, Fail(Why.REVERT_ASKED, "aborted, to go back to what was there before"))
         case "retry" if state == FAILED:
             again = modification.recorded(heard.begun_again, given.spec)
             return Turn(status=again, notes=(Note(notes.RESTARTED, "somebody asked to try again"),))
     return Turn(status=heard.status)
+
+
+def _given_up_otherwise(given: Pass, *, is_back: bool) -> Turn:
+    """Of an attempt that has failed and is not released yet: it goes back after all, or no further."""
+    status = given.status
+    if is_back == reverts.is_due_on_failure(given.found.attempt):
+        return Turn(status=status)
+    word = Why.REVERT_ASKED.word if is_back else Why.ABORTED.word
+    return Turn(status=replace(conditions.with_cause(status, word), batch_start_time=given.now))
 
 
 def refuse_spec(given: Pass, wrong: tuple[str, ...]) -> Answered:
@@ -219,6 +237,7 @@ def _wait(status: RolloutStatus) -> str:
 
 def pause(given: Pass, _wrong: tuple[str, ...]) -> Answered:
     """R-7: only between the first and the last batch."""
+    found = given.found
     if given.status.rolling_state != ROLLING or not given.spec.rollout_plan.paused:
         return None
     is_new = conditions.said_since(given.status, PAUSED_CONDITION) is not None or not any(
@@ -227,21 +246,35 @@ def pause(given: Pass, _wrong: tuple[str, ...]) -> Answered:
     status = conditions.still_holds(given.status, PAUSED_CONDITION, Why.PAUSED.word, "the plan is paused", given.now)
     if status.paused_since is None:
         status = replace(status, paused_since=given.now)
+    if status.batch_available_time is not None and not isinstance(found.handler.available(found.attempt), Done):
+        status = replace(status, batch_available_time=None)  # X-2: what is lost meanwhile is lost
     told = (Note(notes.PAUSED, "the plan is paused: unset paused to go on"),) if is_new else ()
     return Turn(status=status, notes=told, why=Why.PAUSED, text="the plan is paused")
 
 
 def follow_nodes(given: Pass, _wrong: tuple[str, ...]) -> Answered:
-    """The size of a DaemonSet is that of the cluster; the batches that are left share what is left."""
+    """The size of a DaemonSet is that of the cluster; the batches that are left share what is left.
+
+    New pods that went with their nodes are no longer waited for.
+    """
     found, status = given.found, given.status
-    if found.kind.style is not Style.NODES or status.rolling_state != ROLLING or found.attempt.target is None:
+    attempt = found.attempt
+    if found.kind.style is not Style.NODES or status.rolling_state != ROLLING or attempt.target is None:
         return None
-    size = size_of(found.attempt.target)
-    if not found.attempt.target.is_observed or size in (0, status.rollout_target_size):
+    size = size_of(attempt.target)
+    if not attempt.target.is_observed or size in (0, status.rollout_target_size):
         return None
-    batches = resized(found.attempt.settled, status.current_batch, given.spec.rollout_plan, size)
+    is_rolled = status.batch_rolling_state not in (BATCH_INITIALIZING, BATCH_ROLLING)
+    rolled = Rolled(status.current_batch + is_rolled, kept_new(attempt, attempt.target))
+    batches = resized(attempt.settled, status.current_batch, given.spec.rollout_plan, size, rolled)
     return Turn(
-        status=replace(status, rollout_target_size=size, rollout_original_size=size, effective_batches=batches.sizes)
+        status=replace(
+            status,
+            rollout_target_size=size,
+            rollout_original_size=size,
+            effective_batches=batches.sizes,
+            upgraded_replicas=batches.goal(status.current_batch) if is_rolled else status.upgraded_replicas,
+        )
     )
 
 
@@ -288,7 +321,7 @@ def _decided(rule: str, given: Pass, turn: Turn, closing: tuple[AnyWrite, ...] =
         return Decision(rule, Move(Reason.SETTLING, (*closing, left)), tell=(*told, gone))
     if (refused := _kept_by_refusal(rule, given, turn)) is not None:
         return refused
-    turn = deadline.noted(given, turn)
+    turn = deadline.noted(given, _held_by_refusal(given, turn))
     told = (*told, *notices(given, turn))
     status = replace(turn.status, observed_generation=rollout.metadata.generation)
     stored = status_write(rollout, status)
@@ -297,13 +330,23 @@ def _decided(rule: str, given: Pass, turn: Turn, closing: tuple[AnyWrite, ...] =
     if turn.until is not None and again is not None:
         again = min(again, max(turn.until, given.now))
     if turn.why is not None and not writes and status.rolling_state == given.status.rolling_state:
-        details = ((str(rollout.ref), turn.text),)
+        details = ((str(turn.about or rollout.ref), turn.text),)
         reports = () if stored is None else (stored,)
         return Decision(rule, Hold(turn.why.reason, again, details), tell=told, reports=reports)
     done = writes if stored is None else (*writes, stored)
     if not done:
         return Decision(rule, Hold(Reason.PODS_NOT_READY, again), tell=told)
     return Decision(rule, Move(Reason.ROLLING, done, again), tell=told)
+
+
+def _held_by_refusal(given: Pass, turn: Turn) -> Turn:
+    """What the API server does not take may pass later; until then the condition says what stands in the way."""
+    for each in turn.changes:
+        answer = given.seen.answers.known.get(workload_write(each, given.seen.rollout))
+        if isinstance(answer, Bad):
+            text = f"the {each.ref.resource.kind} {each.ref.name} was not changed: {answer.text or answer.kind}"
+            return replace(waits(given, Retry(Why.WRITE_REFUSED, text)), about=each.ref)
+    return turn
 
 
 def _kept_by_refusal(rule: str, given: Pass, turn: Turn) -> Decision | None:
@@ -314,7 +357,7 @@ def _kept_by_refusal(rule: str, given: Pass, turn: Turn) -> Decision | None:
     rollout = given.seen.rollout
     for each in turn.changes:
         answer = given.seen.answers.known.get(workload_write(each, rollout))
-        if isinstance(answer, Bad):
+        if isinstance(answer, Bad) and isinstance(each, WorkloadChange) and each.purpose is Purpose.RELEASE:
             told = event(notes.failed_to_release(each.ref.resource.kind, answer.text), rollout, given.status)
             tell = () if answer.kind == "not-sent" else (told,)
             return Decision(rule, Hold(Reason.WRITE_REFUSED, details=((str(each.ref), answer.text),)), tell=tell)

@@ -26,8 +26,10 @@ from fairlead.contracts.plans.decide.workloads.answers import (
     WorkloadChange,
     Writes,
 )
+from fairlead.contracts.plans.decide.workloads.claims import is_claimed, release
 from fairlead.contracts.plans.kinds import FAILING, ROLLING, RolloutStatus, TraitSpec
 from fairlead.core.act import AnyWrite
+from kubeloop.objects.meta import Ref
 
 PASSING = frozenset({Why.STATUS_STALE, Why.PODS_NOT_READY, Why.SOURCE_NOT_SHRUNK})
 """Waits of a batch in which nothing is wrong."""
@@ -45,6 +47,8 @@ class Turn(Struct, frozen=True, kw_only=True):
     why: Why | None = None
     """What is waited for, or what failed; None when it goes on."""
     text: str = ""
+    about: Ref | None = None
+    """What is waited for, where it is not the rollout itself."""
     until: datetime | None = None
     """When the wait is over by itself, where that is known."""
     is_over: bool = False
@@ -128,6 +132,18 @@ def _ended(given: Pass, after: RolloutStatus, fail: Fail, told: Sequence[Note]) 
     if after.rolling_state == FAILING and reverts.is_due_on_failure(replace(given.found.attempt, status=after)):
         after = replace(after, batch_start_time=given.now)
     return Turn(status=after, notes=tuple(told), why=fail.why, text=fail.text)
+
+
+def left_claims(given: Pass) -> tuple[WorkloadChange, ...]:
+    """What takes off claims that no attempt here has made: another release ends attempts without releasing anything.
+
+    What is of no kind that is rolled is none of them: an Application is adopted, and set free in another way.
+    """
+    attempt = given.found.attempt
+    workloads = (*attempt.live_sources, *(() if attempt.target is None else (attempt.target,)))
+    claimed = (each for each in workloads if not given.found.problem and is_claimed(each, attempt.owner))
+    changes = (release(each, attempt.owner, {}) for each in claimed)
+    return tuple(each for each in changes if each is not None)
 
 
 def unfinished(given: Pass, step: Step) -> Turn:

@@ -18,6 +18,7 @@ class Why(Enum):
     WORKLOAD_MISSING = "WorkloadMissing", Reason.WORKLOAD_MISSING
     WORKLOAD_SCALING = "WorkloadScaling", Reason.WORKLOAD_SCALING
     INSTANCE_SPACING = "InstanceSpacing", Reason.INSTANCE_SPACING
+    WRITE_REFUSED = "WriteRefused", Reason.WRITE_REFUSED
     APPLICATION_PENDING = "ApplicationPending", Reason.APPLICATION_PENDING
     HOOK_REFUSED = "HookRefused", Reason.HOOK_REFUSED
     PAUSED = "Paused", Reason.PAUSED

@@ -25,7 +25,9 @@ _KNOWN = frozenset(each.encode_name for each in msgspec.structs.fields(RolloutSt
 
 def workload_write(change: WorkloadChange | Removal, rollout: RolloutObject) -> AnyWrite:
     if isinstance(change, Removal):
-        return Delete(ref=change.ref, does=Does.TERMINATE_POD, scope=rollout.metadata.uid, contested=True)
+        return Delete(
+            ref=change.ref, does=Does.TERMINATE_POD, scope=rollout.metadata.uid, contested=True, refusable=True
+        )
     return Patch(
         ref=change.ref,
         kind=PatchKind.MERGE,
@@ -36,7 +38,7 @@ def workload_write(change: WorkloadChange | Removal, rollout: RolloutObject) -> 
         change_from=change.change_from,
         change_to=change.change_to,
         contested=True,
-        refusable=change.purpose is Purpose.RELEASE,
+        refusable=True,
     )
 
 

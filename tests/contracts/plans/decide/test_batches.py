@@ -10,7 +10,16 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from fairlead.contracts.plans.decide.batches import Batches, Mismatch, Span, batches_of, resized, spread, tolerance
+from fairlead.contracts.plans.decide.batches import (
+    Batches,
+    Mismatch,
+    Rolled,
+    Span,
+    batches_of,
+    resized,
+    spread,
+    tolerance,
+)
 from fairlead.contracts.plans.kinds import IntOrText, RolloutBatch, RolloutPlan
 
 FOUR: tuple[IntOrText, ...] = (1, "20%", "50%", 2)
@@ -218,7 +227,7 @@ def test_another_number_of_nodes_changes_only_what_is_left(
     if isinstance(found, Mismatch) or done > found.last:
         return
 
-    again = resized(found, done, plan, after)
+    again = resized(found, done, plan, after, Rolled(done, after))
 
     goals = _goals(again)
     assert goals == sorted(goals)
@@ -233,10 +242,21 @@ def test_a_fifth_node_is_in_the_last_batch() -> None:
     found = batches_of(plan, Span(4, 4))
     assert isinstance(found, Batches)
 
-    assert resized(found, 0, plan, 5).sizes == (2, 3)
-    assert resized(found, 1, plan, 5).sizes == (2, 3)
-    assert resized(found, 0, plan, 1).sizes == (1, 0)
-    assert resized(Batches(Span(4, 4), (2, 2)), 0, _plan(count=2), 7).sizes == (2, 5)
+    assert resized(found, 0, plan, 5, Rolled(1, 3)).sizes == (2, 3)
+    assert resized(found, 1, plan, 5, Rolled(2, 5)).sizes == (2, 3)
+    assert resized(found, 0, plan, 1, Rolled(0, 0)).sizes == (1, 0)
+    assert resized(Batches(Span(4, 4), (2, 2)), 0, _plan(count=2), 7, Rolled(1, 5)).sizes == (2, 5)
+
+
+def test_a_batch_that_was_rolled_wants_no_pods_back_that_went_with_their_nodes() -> None:
+    plan = _plan(2, 2, None)
+    found = batches_of(plan, Span(6, 6))
+    assert isinstance(found, Batches)
+
+    assert resized(found, 0, plan, 5, Rolled(1, 1)).sizes == (1, 2, 2)
+    assert resized(found, 1, plan, 5, Rolled(2, 3)).sizes == (2, 1, 2)
+    assert resized(found, 1, plan, 3, Rolled(2, 1)).sizes == (1, 0, 2)
+    assert resized(found, 1, plan, 5, Rolled(1, 1)).sizes == (1, 2, 2)
 
 
 @pytest.mark.parametrize(

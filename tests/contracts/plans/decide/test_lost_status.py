@@ -82,10 +82,7 @@ def test_a_status_that_the_server_pruned_claims_nothing_until_it_is_kept() -> No
 def test_a_rollout_that_another_release_began_goes_on_from_its_sizes(state: str, batch: int) -> None:
     """Its status says less; the size stays the same, and no workload goes back."""
     cluster = a_pair()
-    until(cluster, state, batch)
-    prune(cluster)
-    for name in ("d1", "d2"):
-        _take_off_what_only_we_write(cluster, name)
+    _of_another_release(cluster, state, batch)
     before = (cluster.size("d1"), cluster.size("d2"))
     until(cluster, "initializing")
     until(cluster, "rollingInBatches")
@@ -100,6 +97,65 @@ def test_a_rollout_that_another_release_began_goes_on_from_its_sizes(state: str,
     sizes = [(each.sizes["d1"], each.sizes["d2"]) for each in cluster.history]
     later = sizes[sizes.index(before) :]
     assert later == sorted(later, key=lambda pair: (-pair[0], pair[1]))
+
+
+def _of_another_release(cluster: Cluster, state: str, batch: int) -> None:
+    """A rollout that it has brought so far."""
+    until(cluster, state, batch)
+    prune(cluster)
+    for name in cluster.objects:
+        _take_off_what_only_we_write(cluster, name)
+
+
+def _owners(cluster: Cluster) -> list[str]:
+    return [each for name in cluster.objects for each in cluster.owners(name)]
+
+
+@pytest.mark.parametrize("ended", ["", "rolloutFailed", "rolloutSucceed"])
+def test_a_rollout_that_another_release_began_takes_no_workload_along_when_it_is_deleted(ended: str) -> None:
+    """The claim is the only owner that such a workload has: the garbage collector would delete it with all of its
+    pods."""
+    cluster = a_pair()
+    _of_another_release(cluster, "batchVerifying", 1)
+    if ended:
+        cluster.status["rollingState"] = ended
+    else:
+        until(cluster, "verifyingSpec")
+    sizes = (cluster.size("d1"), cluster.size("d2"))
+
+    cluster.delete()
+    for _ in range(5):
+        if cluster.is_there:
+            cluster.run()
+
+    assert not cluster.is_there
+    assert _owners(cluster) == []
+    assert (cluster.size("d1"), cluster.size("d2")) == sizes
+
+
+def test_a_rollout_that_another_release_began_holds_nothing_where_it_cannot_be_verified_again() -> None:
+    cluster = a_pair()
+    _of_another_release(cluster, "batchVerifying", 1)
+    until(cluster, "verifyingSpec")
+    cluster.edit(rolloutBatches=[{"replicas": 9}, {}])
+
+    play(cluster)
+
+    assert cluster.state == "rolloutFailed"
+    assert _owners(cluster) == []
+
+
+def test_a_clone_set_in_the_middle_of_an_update_by_another_release_goes_on() -> None:
+    """It is not paused there, and one that updates already cannot be verified."""
+    cluster = a_clone_set()
+    _of_another_release(cluster, "batchVerifying", 1)
+    assert cluster.tree("c")["spec"]["updateStrategy"] == {"paused": False, "partition": 2}
+
+    play(cluster)
+
+    assert cluster.state == "rolloutSucceed"
+    assert _owners(cluster) == []
+    assert cluster.tree("c")["spec"]["updateStrategy"] == {"paused": False, "partition": 0}
 
 
 def _take_off_what_only_we_write(cluster: Cluster, name: str) -> None:

@@ -156,6 +156,30 @@ def test_scaling_again_after_the_end() -> None:
         assert cluster.size("d2") == size
 
 
+def test_a_pair_is_scaled_again_after_its_end_in_batches_where_it_shrinks() -> None:
+    """Its source is still named, and has no pods; what stops in the middle may be tried again."""
+    cluster = a_pair({"targetSize": 5, "rolloutBatches": [{"replicas": "50%"}, {}]})
+    cluster.play("rolloutSucceed")
+
+    cluster.edit(targetSize=1)
+    cluster.run()
+    cluster.play_to("batchReady", 0)
+    cluster.ask("abort@2026-03-01T12:00:00Z")
+    cluster.play("rolloutFailed")
+    assert (cluster.size("d1"), cluster.size("d2")) == (0, 3)
+    cluster.ask("retry@2026-03-01T12:01:00Z")
+    cluster.run()
+    cluster.play("rolloutSucceed")
+
+    assert cluster.sizes("d2")[-4:] == [5, 3, 2, 1]
+    assert cluster.size("d1") == 0
+    cluster.edit(targetSize=4)
+    cluster.run()
+    cluster.play("rolloutSucceed")
+    assert (cluster.size("d1"), cluster.size("d2")) == (0, 4)
+    assert cluster.owners("d1") == cluster.owners("d2") == []
+
+
 def test_a_corrected_plan_starts_again_after_a_failed_verification() -> None:
     cluster = a_pair({"rolloutBatches": [{"replicas": each} for each in (1, "20%", "50%", 2)]}, old=6)
     before = (cluster.tree("d1"), cluster.tree("d2"))

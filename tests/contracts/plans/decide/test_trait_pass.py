@@ -292,6 +292,26 @@ def test_a_batch_soaks_anew_when_a_pod_flaps() -> None:
     assert cluster.rollout.batch_rolling_state == "batchFinalizing"
 
 
+@pytest.mark.parametrize("is_lost", [False, True])
+def test_a_batch_does_not_soak_over_pods_that_are_lost_in_a_pause(is_lost: bool) -> None:
+    """X-2: they are back when it goes on, and nobody would know that they were gone."""
+    cluster = a_pair({"rolloutBatches": [{"replicas": 1, "soakSeconds": 30}, {}]})
+    cluster.play_to("batchVerifying", 0)
+    cluster.run()
+    cluster.edit(paused=True)
+    cluster.run()
+    if is_lost:
+        cluster.put(*_with_status(cluster, "d2", {"readyReplicas": 0}))
+    cluster.run()
+    cluster.settle()
+    cluster.now += timedelta(seconds=60)
+
+    cluster.edit(paused=None)
+    cluster.run()
+
+    assert cluster.rollout.batch_rolling_state == ("batchVerifying" if is_lost else "batchFinalizing")
+
+
 def test_pods_of_a_batch_go_apart() -> None:
     """R-22, through the status: two pods are never less than the interval apart."""
     cluster = a_pair({"rolloutBatches": [{"replicas": 3, "instanceInterval": 12}, {}]})

@@ -189,6 +189,25 @@ def test_a_note_that_a_rollout_of_before_left_does_not_count() -> None:
     assert _is_clean(cluster)
 
 
+def test_nor_does_it_count_for_a_later_attempt() -> None:
+    """Of 8 pods the revert left 5, which is what another rollout had found there."""
+    cluster = a_pair(REVERT, old=8)
+    resource, tree = cluster.objects["d1"]
+    note = {"app.oam.dev/rollout-original": '{"replicas":5}'}
+    cluster.put(resource, merged(tree, {"metadata": {"annotations": note}}))
+    cluster.add_deployment("d3", 0, paused=True)
+    cluster.play_to("batchInRolling", 1)
+    cluster.change(targetRef=cluster.reference("d3"))
+    cluster.play("verifyingSpec")
+    cluster.play_to("batchInRolling", 1)
+
+    cluster.delete()
+    cluster.play()
+
+    assert [cluster.size(name) for name in ("d1", "d2", "d3")] == [8, 0, 0]
+    assert _is_clean(cluster)
+
+
 def test_another_rollouts_workload_is_left_alone() -> None:
     cluster = a_pair({**REVERT, "progressDeadlineSeconds": 30})
     cluster.play_to("batchInRolling", 1)

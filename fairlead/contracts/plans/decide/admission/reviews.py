@@ -68,7 +68,7 @@ def default_rollout(seen: ReviewSnapshot, _now: datetime) -> Admit:
     given = _objects(seen.review)
     if isinstance(given, Admit) or given.passes:
         return given if isinstance(given, Admit) else ALLOWED
-    operations = json_patch(given.new, defaulted(given.new))
+    operations = json_patch(given.new, defaulted(given.new, given.old))
     return Admit(allowed=True, patch=msgspec.json.encode(operations)) if operations else ALLOWED
 
 

@@ -5,10 +5,11 @@ from __future__ import annotations
 from datetime import datetime
 
 from fairlead.contracts.plans.decide.conditions import cause
-from fairlead.contracts.plans.decide.verbs.targets import GIVING_UP, Target, target_named
+from fairlead.contracts.plans.decide.verbs.targets import Target, target_named
 from fairlead.contracts.plans.decide.workloads.kind_table import kind_of
 from fairlead.contracts.plans.decide.workloads.live import Style, WorkloadKind
-from fairlead.contracts.plans.kinds import ACTION, FAILED, ROLLOUT_TRAITS, SUCCEEDED
+from fairlead.contracts.plans.decide.workloads.reverts import goes_back
+from fairlead.contracts.plans.kinds import ABANDONED, ACTION, DELETING, FAILED, FAILING, ROLLOUT_TRAITS, SUCCEEDED
 from fairlead.contracts.plans.verb_options import REVERT
 from fairlead.core.ask import Answers, Need
 from fairlead.core.times import format_rfc3339
@@ -24,7 +25,7 @@ def abort(request: VerbRequest, answers: Answers, now: datetime) -> VerbAnswer |
         is_rolled = target.state == SUCCEEDED or back
         helps = f": `fairlead undo {target.place}` goes back to its source" if is_rolled else ""
         return Refused(f"{target.name} has ended ({target.state}) and cannot be aborted{helps}")
-    if target.state in GIVING_UP:
+    if target.state == DELETING or (target.state == FAILING and back == goes_back(target.plan, target.status)):
         return Refused(f"{target.name} is being given up already ({target.state})")
     if target.asked in ("abort", "revert"):
         return Nothing(f"{target.name} was asked to {target.asked} already: {follow(target.namespace, target.name)}")
@@ -37,6 +38,8 @@ def abort(request: VerbRequest, answers: Answers, now: datetime) -> VerbAnswer |
         said = f"{target.name} is given up and goes back: old pods are ready before new ones go"
     if kept:
         said = f"{target.name} is given up"
+    if target.state == ABANDONED:
+        said = f"{target.name} is released for another target, and is given up before anything of that is rolled"
     return VerbPlan(
         rollout=target.name,
         writes=(target.annotated(ACTION, f"{word}@{format_rfc3339(now.replace(microsecond=0))}"),),

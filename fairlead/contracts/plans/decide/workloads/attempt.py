@@ -110,6 +110,11 @@ class Attempt(Struct, frozen=True, kw_only=True):
         gone = next((each.reference for each in self.sources if each.live is None), None)
         return None if gone is None else missing(gone)
 
+    def is_carried(self, workload: Workload) -> bool:
+        """Whether an earlier attempt of this rollout has had it."""
+        carried = self.status.carried
+        return carried is not None and any(each.names_same(workload.reference) for each in carried.refs)
+
     def named(self, workload: Workload) -> str:
         """With the autoscaler that may have changed it."""
         autoscaler = self.autoscalers.get(workload.name)
@@ -124,9 +129,14 @@ def stale(workload: Workload) -> Retry:
     return Retry(Why.STATUS_STALE, f"waiting for the controller of the {workload.shown} to observe its newest spec")
 
 
-def paused_text(workload: Workload) -> str:
-    """Of pods that are waited for: a claim lets the workload go on, so it was somebody else who paused it again."""
-    return f"; somebody paused it: set {workload.kind.paths.paused} to false" if workload.is_paused else ""
+def hindrance(workload: Workload) -> str:
+    """What keeps pods that are waited for from coming, as the workload itself tells it; empty where it tells nothing.
+
+    A claim lets it go on, so it was somebody else who paused it again.
+    """
+    if workload.is_paused:
+        return f"; somebody paused it: set {workload.kind.paths.paused} to false"
+    return f"; its pods are not made: {workload.pods_refused}" if workload.pods_refused else ""
 
 
 def unapplied(attempt: Attempt, workload: Workload) -> Retry | None:

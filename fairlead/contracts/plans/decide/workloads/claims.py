@@ -36,11 +36,18 @@ def controlled(workload: Workload, owner: Claimant, gone: frozenset[str]) -> Fai
 
 
 def claim(
-    workload: Workload, owner: Claimant, gone: frozenset[str], values: dict[str, Any], original: Json
+    workload: Workload,
+    owner: Claimant,
+    gone: frozenset[str],
+    values: dict[str, Any],
+    original: Json,
+    *,
+    is_first: bool = False,
 ) -> WorkloadChange | None:
     """The claim with the values that the attempt starts from, as one patch; None where it is claimed already.
 
-    A claim of another release has no guard, and gets one.
+    A claim of another release has no guard, and gets one. `is_first`: no attempt of this rollout has had the workload
+    before, so that a note which is there is that of another rollout and tells nothing of what was before this one.
     """
     if is_claimed(workload, owner) and any(_is_guard(each, owner) for each in workload.owners):
         return None
@@ -51,7 +58,7 @@ def claim(
         and not (each.get("controller") is True and each.get("uid") in gone)
     ]
     note = None
-    if original_of(workload) is None:
+    if original_of(workload) is None or (is_first and not is_claimed(workload, owner)):
         note = (ORIGINAL, msgspec.json.encode(original, order="sorted").decode())
     owners = [*kept, _claim(owner), _guard(owner)]
     return workload.changed({**values, _OWNERS: owners}, Purpose.CLAIM, ("free", "claimed"), note)

@@ -22,10 +22,10 @@ from fairlead.contracts.plans.decide.workloads.answers import (
 )
 from fairlead.contracts.plans.decide.workloads.attempt import (
     Attempt,
+    hindrance,
     missing,
     observed_target,
     partition_fell,
-    paused_text,
     stale,
     unapplied,
 )
@@ -173,7 +173,7 @@ def available(attempt: Attempt) -> Step:
     if found + attempt.tolerance >= attempt.goal:
         return Done()
     allowed = f" ({attempt.tolerance} may be missing)" if attempt.tolerance else ""
-    text = f"{found} of {attempt.goal} new pods of the {target.shown} are ready{allowed}{paused_text(target)}"
+    text = f"{found} of {attempt.goal} new pods of the {target.shown} are ready{allowed}{hindrance(target)}"
     return Retry(Why.PODS_NOT_READY, text)
 
 

@@ -5,6 +5,7 @@ What is missing or of another kind reads as the kind's controller reads it: a si
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping
 from enum import Enum
 from hashlib import sha256
@@ -18,6 +19,11 @@ from fairlead.contracts.plans.kinds import Json, WorkloadReference
 from fairlead.core.merge_patch import merge_patch
 from kubeloop.go_json import go_json
 from kubeloop.objects.meta import Ref, Resource
+
+REPLICA_FAILURE = "ReplicaFailure"
+"""A condition of Deployments."""
+_UNNAMED = re.compile(r'^pods "[^"]*" is ')
+"""What its message begins with: the pod would have had another name each time."""
 
 
 class Style(Enum):
@@ -145,6 +151,15 @@ class Workload(Struct, frozen=True):
         if not path:
             return True
         return (number_at(self.tree, path) or 0) >= (number_at(self.tree, "metadata.generation") or 0)
+
+    @property
+    def pods_refused(self) -> str:
+        """Why no more pods can be made of it, such as a quota; empty where it tells nothing of the kind."""
+        found = at(self.tree, "status.conditions")
+        for each in found if isinstance(found, list) else ():
+            if at(each, "type") == REPLICA_FAILURE and at(each, "status") == "True":
+                return _UNNAMED.sub("", str(at(each, "message") or ""))
+        return ""
 
     @property
     def is_settled(self) -> bool:

@@ -53,18 +53,26 @@ def verify(attempt: Attempt) -> Verified | Retry | Fail:
         return Retry(Why.STATUS_STALE, f"waiting for a ControllerRevision of the {target.shown}")
     if target.update_type != ON_DELETE and old_pods(attempt, target):
         return Fail(Why.NOT_FROZEN, f"the {target.shown} is {NOT_FROZEN}: set {STRATEGY}.type to {ON_DELETE}")
-    if unknown := _unknown_pods(attempt, target):
-        return Fail(Why.SPEC_INVALID, f"podList names {unknown}, which is no old pod of the {target.shown}")
+    if unfit := _unfit_names(attempt, target):
+        return Fail(Why.SPEC_INVALID, f"podList names {unfit}")
     batches = batches_of(attempt.plan, Span(size, size))
     if isinstance(batches, Mismatch):
         return Fail(Why.BATCH_SUM, batches.text)
     return Verified(target_size=size, original_size=size, identifier=target.identifier, sizes=batches.sizes)
 
 
-def _unknown_pods(attempt: Attempt, target: Workload) -> str:
+def _unfit_names(attempt: Attempt, target: Workload) -> str:
+    """The first that no batch could bring; empty where there is none."""
     old = {_name(each) for each in old_pods(attempt, target)}
-    named = [name for batch in attempt.plan.rollout_batches or () for name in batch.pod_list]
-    return next((name for name in named if name not in old), "")
+    named: set[str] = set()
+    for batch in attempt.plan.rollout_batches or ():
+        for name in batch.pod_list:
+            if name not in old:
+                return f"{name}, which is no old pod of the {target.shown}"
+            if name in named:
+                return f"{name} twice, and it is replaced once"
+            named.add(name)
+    return ""
 
 
 def newest(attempt: Attempt, target: Workload) -> str:
@@ -78,6 +86,11 @@ def old_pods(attempt: Attempt, target: Workload) -> list[Pod]:
     revision = newest(attempt, target)
     stay = [each for each in owned(target, attempt.pods) if revision_of(each) != revision and not is_leaving(each)]
     return sorted(stay, key=lambda each: (str(at(dict(each), "spec.nodeName") or ""), _name(each)))
+
+
+def kept_new(attempt: Attempt, target: Workload) -> int:
+    """How many pods are new, or come: a node whose old pod does not stay gets a new one."""
+    return max(0, size_of(target) - len(old_pods(attempt, target)))
 
 
 def _new_ready(attempt: Attempt, target: Workload) -> int:
@@ -123,17 +136,20 @@ def roll(attempt: Attempt, now: datetime) -> Step:
 
 
 def _doomed(attempt: Attempt, old: list[Pod]) -> list[Pod]:
+    """Those that the batch names, else the first ones, and those that a later batch names after all others."""
     named = attempt.plan.batch(attempt.batch).pod_list
     if named:
         return [each for each in old if _name(each) in named]
-    return old[: max(0, len(old) - (attempt.size - attempt.goal))]
+    later = {name for batch in (attempt.plan.rollout_batches or ())[attempt.batch + 1 :] for name in batch.pod_list}
+    ordered = sorted(old, key=lambda each: _name(each) in later)
+    return ordered[: max(0, len(old) - (attempt.size - attempt.goal))]
 
 
 def check(attempt: Attempt) -> Step:
     target = attempt.target
     if target is None:
         return missing(attempt.target_ref)
-    return _drifted(attempt, target) or available(attempt)
+    return _drifted(attempt, target) or _outdated(attempt, target) or available(attempt)
 
 
 def available(attempt: Attempt) -> Step:
@@ -150,7 +166,8 @@ def finish_batch(attempt: Attempt) -> Step:
     target = attempt.target
     if target is None:
         return missing(attempt.target_ref)
-    return partition_fell(attempt) or _drifted(attempt, target) or miscounted(attempt) or Done()
+    problem = partition_fell(attempt) or _drifted(attempt, target) or _outdated(attempt, target)
+    return problem or miscounted(attempt) or Done()
 
 
 def finish(attempt: Attempt, *, succeeded: bool, keeps_original: bool) -> Step:
@@ -177,6 +194,15 @@ def _drifted(attempt: Attempt, target: Workload) -> Fail | None:
         text = f"somebody changed {STRATEGY} of the {target.shown} to {target.update_type or 'nothing'}"
         return Fail(Why.DRIFT, text)
     return None
+
+
+def _outdated(attempt: Attempt, target: Workload) -> Fail | None:
+    """A batch that was rolled waits for pods that have become old since: nobody would ever delete them."""
+    old, left = len(old_pods(attempt, target)), attempt.size - attempt.goal
+    if old <= left:
+        return None
+    text = f"{old} pods of the {target.shown} are of an older template than its newest; expected: {left}"
+    return Fail(Why.DRIFT, text)
 
 
 def _ref(target: Workload, pod: Pod) -> Ref:

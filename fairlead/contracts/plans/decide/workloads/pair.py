@@ -22,7 +22,7 @@ from fairlead.contracts.plans.decide.workloads.answers import (
     WorkloadChange,
     Writes,
 )
-from fairlead.contracts.plans.decide.workloads.attempt import Attempt, partition_fell, paused_text, stale
+from fairlead.contracts.plans.decide.workloads.attempt import Attempt, hindrance, partition_fell, stale
 from fairlead.contracts.plans.decide.workloads.claims import claim, controlled, is_claimed, release
 from fairlead.contracts.plans.decide.workloads.instances import may_go
 from fairlead.contracts.plans.decide.workloads.live import Workload
@@ -105,6 +105,8 @@ def initialize(attempt: Attempt, _now: datetime) -> Step:
     for workload in (*sources, target):
         if problem := controlled(workload, attempt.owner, attempt.gone):
             return problem
+    if not is_claimed(target, attempt.owner) and (waits := _unsettled(target)):
+        return waits
     start = _start(attempt, target)
     if isinstance(start, Fail):
         return start
@@ -131,7 +133,8 @@ def _claimed(attempt: Attempt, workload: Workload, values: dict[str, object]) ->
     paths = workload.kind.paths
     unpaused = {paths.paused: False} if paths.paused and workload.is_paused else {}
     original = {"replicas": workload.size, **({"paused": workload.is_paused} if paths.paused else {})}
-    return claim(workload, attempt.owner, attempt.gone, {**values, **unpaused}, original)
+    is_first = not attempt.is_carried(workload)
+    return claim(workload, attempt.owner, attempt.gone, {**values, **unpaused}, original, is_first=is_first)
 
 
 def target_size(attempt: Attempt, goal: int) -> int:
@@ -215,7 +218,7 @@ def _waits(attempt: Attempt, target: Workload, goal: int, now: datetime) -> Step
 
 def _not_ready(attempt: Attempt, target: Workload, goal: int) -> Retry:
     allowed = f" ({attempt.tolerance} may be missing)" if attempt.tolerance else ""
-    text = f"{target.ready} of {goal} pods of the {target.shown} are ready{allowed}{paused_text(target)}"
+    text = f"{target.ready} of {goal} pods of the {target.shown} are ready{allowed}{hindrance(target)}"
     return Retry(Why.PODS_NOT_READY, text)
 
 

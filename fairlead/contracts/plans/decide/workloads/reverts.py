@@ -18,7 +18,7 @@ from fairlead.contracts.plans.decide.workloads.answers import Done, Fail, Purpos
 from fairlead.contracts.plans.decide.workloads.attempt import Attempt, Before, stale
 from fairlead.contracts.plans.decide.workloads.claims import claim, controlled, is_claimed, original_of, release
 from fairlead.contracts.plans.decide.workloads.live import Style, Workload, number_at
-from fairlead.contracts.plans.kinds import FINALISING, ON_FAILURE_REVERT
+from fairlead.contracts.plans.kinds import FINALISING, ON_FAILURE_REVERT, RolloutPlan, RolloutStatus
 from kubeloop.objects.apps import CONTROLLER_REVISIONS
 
 PATIENCE = timedelta(minutes=10)
@@ -50,14 +50,18 @@ def is_due_on_deletion(attempt: Attempt) -> bool:
 
 
 def is_due_on_failure(attempt: Attempt) -> bool:
+    return goes_back(attempt.plan, attempt.status)
+
+
+def goes_back(plan: RolloutPlan, status: RolloutStatus) -> bool:
     """X-1: after any failure but drift, where somebody else is at work, and a stop that was asked for."""
-    if not attempt.status.target_generation:
+    if not status.target_generation:
         return False
-    word = conditions.cause_reason(attempt.status)
+    word = conditions.cause_reason(status)
     if word == Why.REVERT_ASKED.word:
         return True
     is_kept = word in (Why.DRIFT.word, Why.ABORTED.word)
-    return attempt.plan.on_failure == ON_FAILURE_REVERT and not is_kept
+    return plan.on_failure == ON_FAILURE_REVERT and not is_kept
 
 
 def revert(attempt: Attempt, style: Style, now: datetime, terms: Terms) -> Step | Incomplete:
@@ -179,14 +183,14 @@ def _sizes(attempt: Attempt, *, is_scale: bool) -> Iterator[tuple[Workload, int]
     for each in attempt.live_sources:
         if _is_held(attempt, each):
             own = before.get(each.name, each.size)
-            yield each, _noted(each, own) if _is_carried(attempt, each) else own
+            yield each, _noted(each, own) if attempt.is_carried(each) else own
     target = attempt.target
     if target is None or not _is_held(attempt, target):
         return
     if is_scale:
         yield target, attempt.status.rollout_original_size
     else:
-        yield target, _noted(target, target.size) if _is_carried(attempt, target) else 0
+        yield target, _noted(target, target.size) if attempt.is_carried(target) else 0
 
 
 def _is_held(attempt: Attempt, workload: Workload) -> bool:
@@ -200,17 +204,12 @@ def _is_as_released(attempt: Attempt, workload: Workload) -> bool:
 
     What an earlier attempt of this rollout had is in the note alone, and that has gone.
     """
-    if not conditions.ended_in(attempt.status, FINALISING) or _is_carried(attempt, workload):
+    if not conditions.ended_in(attempt.status, FINALISING) or attempt.is_carried(workload):
         return False
     if attempt.target is None or workload.uid != attempt.target.uid:
         return workload.size == 0
     status = attempt.status
     return (workload.identifier, workload.size) == (status.target_generation, status.rollout_target_size)
-
-
-def _is_carried(attempt: Attempt, workload: Workload) -> bool:
-    carried = attempt.status.carried
-    return carried is not None and any(each.names_same(workload.reference) for each in carried.refs)
 
 
 def _noted(workload: Workload, otherwise: int) -> int:

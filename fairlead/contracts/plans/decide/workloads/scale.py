@@ -7,7 +7,14 @@ from datetime import datetime
 from fairlead.contracts.plans.decide.batches import Mismatch, Span, batches_of
 from fairlead.contracts.plans.decide.why import Why
 from fairlead.contracts.plans.decide.workloads.answers import Done, Fail, Purpose, Retry, Step, Verified, Writes
-from fairlead.contracts.plans.decide.workloads.attempt import Attempt, missing, observed_target, partition_fell, stale
+from fairlead.contracts.plans.decide.workloads.attempt import (
+    Attempt,
+    hindrance,
+    missing,
+    observed_target,
+    partition_fell,
+    stale,
+)
 from fairlead.contracts.plans.decide.workloads.claims import claim, controlled, is_claimed, release
 from fairlead.contracts.plans.decide.workloads.in_place import miscounted
 from fairlead.contracts.plans.decide.workloads.instances import may_go
@@ -117,7 +124,7 @@ def available(attempt: Attempt) -> Step:
         fits, text = found <= goal, f"{found} pods of the {target.shown} are ready, and {goal} stay"
     else:
         fits = found + attempt.tolerance >= goal
-        text = f"{found} of {goal} pods of the {target.shown} are ready"
+        text = f"{found} of {goal} pods of the {target.shown} are ready{hindrance(target)}"
     return Done() if fits else Retry(Why.PODS_NOT_READY, text)
 
 

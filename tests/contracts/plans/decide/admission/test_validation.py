@@ -323,6 +323,34 @@ def test_a_1_batches_are_written_where_all_is_given(
     assert found.get("rolloutBatches") == expected
 
 
+FILLED = {"targetSize": 8, "numBatches": 4, "rolloutBatches": [{"replicas": 2}] * 4}
+
+
+@pytest.mark.parametrize(
+    ("stored", "changed", "sizes"),
+    [
+        (FILLED, {"targetSize": 12}, [3, 3, 3, 3]),
+        (FILLED, {"numBatches": 2}, [4, 4]),
+        (FILLED, {"targetSize": None}, None),
+        (FILLED, {"targetSize": 12, "rolloutBatches": [{"replicas": 1}, {}, {}, {}]}, [1, None, None, None]),
+        (FILLED, {"numBatches": None}, [2, 2, 2, 2]),
+        (FILLED, {"paused": True}, [2, 2, 2, 2]),
+        ({**FILLED, "rolloutBatches": [{"replicas": 1}, {}]}, {"targetSize": 12}, [1, None]),
+        ({"numBatches": 4, "rolloutBatches": [{"replicas": 2}] * 4}, {"targetSize": 12}, [2, 2, 2, 2]),
+    ],
+)
+def test_a_1_batches_that_were_written_once_follow_another_size_or_number(
+    stored: Json, changed: Json, sizes: list[int | None] | None
+) -> None:
+    """A manifest that lists none is applied onto those that are stored, which fit nothing by then."""
+    plan = {key: value for key, value in {**stored, **changed}.items() if value is not None}
+
+    found = defaulted(a_trait(plan, sources=(D1,)), a_trait(stored, sources=(D1,)))["spec"]["rolloutPlan"]
+
+    batches = found.get("rolloutBatches")
+    assert (None if batches is None else [each.get("replicas") for each in batches]) == sizes
+
+
 def test_defaults_are_a_patch_of_what_lacks() -> None:
     answer = default_rollout(_review(a_trait({})), NOON)
 

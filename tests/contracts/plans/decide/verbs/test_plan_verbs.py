@@ -398,6 +398,31 @@ def test_what_is_being_given_up_is_not_changed(decide: VerbDecide) -> None:
     assert refused(Asked(cluster)(decide)).startswith("r is being given up")
 
 
+def test_an_abort_changes_whether_a_failure_goes_back() -> None:
+    cluster = gated()
+    cluster.ask("abort@2026-03-01T12:00:00Z")
+    cluster.run()
+
+    back = planned(Asked(cluster)(abort, revert="true"))
+    written(cluster, back)
+    cluster.run()
+    stays = planned(Asked(cluster)(abort))
+
+    assert back.said.startswith("r is given up and goes back")
+    assert stays.said.startswith("r is given up: its workloads stay as they are")
+    assert refused(Asked(cluster)(abort, revert="true")) == "r is being given up already (rolloutFailing)"
+
+
+def test_an_abort_stops_what_follows_an_abandoned_attempt() -> None:
+    cluster = gated()
+    cluster.change(targetRef=cluster.reference("d3"))
+    cluster.run()
+
+    plan = planned(Asked(cluster)(abort))
+
+    assert plan.said.startswith("r is released for another target, and is given up before anything of that is rolled")
+
+
 def test_a_manifest_that_has_the_field_is_told() -> None:
     cluster = gated()
     ask = Asked(cluster)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
@@ -76,6 +77,23 @@ def test_picked_pods_must_be_old_ones() -> None:
     assert isinstance(_verify(daemon_set(), _pods("onoo"), plan), Fail)
 
 
+def test_a_pod_is_picked_once() -> None:
+    """The second batch would wait for it for ever."""
+    plan = RolloutPlan(
+        rollout_batches=(RolloutBatch(pod_list=("p-8",)), RolloutBatch(pod_list=("p-8",)), RolloutBatch())
+    )
+
+    found = _verify(daemon_set(), _pods("oooo"), plan)
+
+    assert found == Fail(Why.SPEC_INVALID, "podList names p-8 twice, and it is replaced once")
+
+
+def test_pods_that_a_later_batch_picks_are_left_to_it() -> None:
+    plan = RolloutPlan(rollout_batches=(RolloutBatch(2), RolloutBatch(pod_list=("p-9",)), RolloutBatch()))
+
+    assert _deleted(nodes.roll(_mid(_pods("oooo"), plan=plan), NOON)) == ["p-8", "p-7"]
+
+
 def test_claiming_stops_its_own_updates_and_success_brings_them_back() -> None:
     target = daemon_set(kind="RollingUpdate")
     target.tree["spec"]["updateStrategy"]["rollingUpdate"] = {"maxUnavailable": 2}
@@ -133,7 +151,17 @@ def test_exactly_the_picked_pods_go() -> None:
 def test_availability_counts_new_pods_that_are_ready() -> None:
     assert isinstance(nodes.check(_mid(_pods("nooo", ready=False))), Retry)
     assert nodes.check(_mid(_pods("nooo"))) == Done()
-    assert isinstance(nodes.check(_mid(_pods("oooo"))), Retry)
+    assert isinstance(nodes.available(_mid(_pods("oooo"))), Retry)
+
+
+@pytest.mark.parametrize("step", [nodes.check, nodes.finish_batch])
+def test_a_batch_that_was_rolled_does_not_wait_for_pods_of_an_older_template(step: Callable[[Attempt], Step]) -> None:
+    """Somebody has changed the template since: all of its new pods are old again, and nobody would delete them."""
+    found = step(_mid(_pods("ooon"), status={"upgraded_replicas": 1}))
+    again = step(_mid(_pods("oooo"), status={"upgraded_replicas": 1}))
+
+    assert found == Done()
+    assert again == Fail(Why.DRIFT, "4 pods of the DaemonSet ds are of an older template than its newest; expected: 3")
 
 
 def test_whoever_lets_it_update_by_itself_ends_the_attempt() -> None:

@@ -184,6 +184,22 @@ def test_a_claim_without_its_status_goes_on_without_a_write() -> None:
     assert pair.initialize(attempt, NOON) == Done(3)
 
 
+def test_a_target_that_somebody_scales_meanwhile_keeps_its_size() -> None:
+    """Hooks may hold the claim up for hours. Its pods are not there yet, and the claim gives it as many as it has."""
+    old = deployment("d1", 5)
+    status = RolloutStatus(sources=recorded(old))
+    unseen = deployment("d2", 3, pods=0)
+    unseen.tree["metadata"]["generation"] = 2
+
+    for target, why in ((unseen, Why.STATUS_STALE), (deployment("d2", 3, pods=1), Why.WORKLOAD_SCALING)):
+        step = pair.initialize(an_attempt(target, (old,), span=Span(5, 5), status=status), NOON)
+        assert isinstance(step, Retry)
+        assert step.why is why
+    settled = pair.initialize(an_attempt(deployment("d2", 3), (old,), span=Span(5, 5), status=status), NOON)
+    assert isinstance(settled, Writes)
+    assert settled.start_target_size == 3
+
+
 def test_sizes_that_changed_since_the_verification_are_not_claimed() -> None:
     status = RolloutStatus(sources=recorded(deployment("d1", 5)))
 
@@ -285,6 +301,22 @@ def test_a_target_that_somebody_pauses_is_told_of() -> None:
 
     text = "2 of 3 pods of the Deployment d2 are ready; somebody paused it: set spec.paused to false"
     assert pair.check(attempt) == Retry(Why.PODS_NOT_READY, text)
+
+
+@pytest.mark.parametrize("status", ["True", "False"])
+def test_pods_that_a_quota_refuses_are_told_of(status: str) -> None:
+    """Nothing but the Deployment says so: the pods that are waited for are not there to be looked at."""
+    attempt = _mid(3, 2, ready=2)
+    assert attempt.target is not None
+    said = "forbidden: exceeded quota: pods"
+    attempt.target.tree["status"]["conditions"] = [
+        {"type": "Available", "status": "True"},
+        {"type": "ReplicaFailure", "status": status, "reason": "FailedCreate", "message": f'pods "d2-x7" is {said}'},
+    ]
+
+    text = "2 of 3 pods of the Deployment d2 are ready"
+    refused = f"; its pods are not made: {said}" if status == "True" else ""
+    assert pair.check(attempt) == Retry(Why.PODS_NOT_READY, text + refused)
 
 
 def test_success_empties_the_sources_and_keeps_them() -> None:
