@@ -203,3 +203,20 @@ async def test_a_version_that_is_new_is_known_by_the_first_review_that_names_it(
 
     assert "is no version that objects are converted to" in before["result"]["message"]
     assert await site.until(is_known, every=0.05) == {"size": 1, "paint": {"colour": "red"}}
+
+
+@everywhere(controllers=False)
+async def test_what_no_version_has_is_carried_as_before(site: Site) -> None:
+    """An API server that has not heard of a change yet may send what the definition has no more."""
+    kind, operator = widgets(site), ConvertingOperator(site)
+    site.start_operator(operator)
+    await kind.define("v1", "v2", storage="v2")
+    await rules_in_a_map(site, kind.rules())
+    await operator.stands(kind.name, "loaded")
+    widget = a_widget(kind)
+    widget["spec"]["note"] = "old"
+
+    response = await operator.ask(widget, desired=f"{kind.group}/v2")
+    back = await operator.ask(response["convertedObjects"][0], desired=f"{kind.group}/v1")
+
+    assert back["convertedObjects"] == [widget]

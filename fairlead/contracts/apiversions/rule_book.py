@@ -94,6 +94,7 @@ class RuleBook:
         self._has_looked = False
         self._in_force = InForce((), is_complete=False)
         self._awaited: frozenset[str] = frozenset()
+        self._renewed: frozenset[str] = frozenset()
         self._pool: Pool | None = None
         self._handlers: list[Callable[[str, str], None]] = []
         self._learned: dict[str, float] = {}
@@ -164,9 +165,10 @@ class RuleBook:
                 await self._tests.close()
 
     async def learn(self, group: str) -> None:
-        """Versions of this group may be new: its definitions are read, and its rules tried anew, once in a while."""
+        """Versions of this group may be new, or fields: its definitions are read, and its rules tried anew, once in a
+        while."""
         now = clock.monotonic()
-        names = [name for name in self.loaded if name.partition(".")[2] == group]
+        names = [name for name in self.loaded if _group(name) == group]
         if not names or now - self._learned.get(group, float("-inf")) < LEARN_SECONDS:
             return
         self._learned[group] = now
@@ -234,8 +236,9 @@ class RuleBook:
                     self._tried[key] = tasks.create_task(self._try(key, data))
         self._verdicts = {key: each for key, each in self._verdicts.items() if key in wanted}
         self._data = {place: each for place, each in self._data.items() if each[2][0] in wanted}
-        groups = (name.partition(".")[2] for name, each in rulings.items() if each.is_awaited)
-        self._publish(loaded, choice.rejected, frozenset(groups))
+        self._awaited = frozenset(_group(name) for name, each in rulings.items() if each.is_awaited)
+        self._renewed = frozenset(_group(name) for name, each in rulings.items() if each.is_renewed)
+        self._publish(loaded, choice.rejected)
 
     def _definition(self, name: str) -> Tree | None:
         """Of an own one the versions of this release, and whatever others the cluster has."""
@@ -301,11 +304,11 @@ class RuleBook:
             definition=self.definitions.ref(name),
         )
 
-    def _publish(self, loaded: dict[str, Loaded], rejected: tuple[Rejection, ...], awaited: frozenset[str]) -> None:
+    def _publish(self, loaded: dict[str, Loaded], rejected: tuple[Rejection, ...]) -> None:
         changed = [name for name in {**self.loaded, **loaded} if self.loaded.get(name) != loaded.get(name)]
         unused = () if rejected == self.rejected else (*self.rejected, *rejected)
         self._tell_unused(rejected)
-        self.loaded, self.rejected, self._awaited, self._has_looked = loaded, rejected, awaited, True
+        self.loaded, self.rejected, self._has_looked = loaded, rejected, True
         self._put_in_force()
         self._shown(loaded)
         for name in changed:
@@ -337,4 +340,8 @@ class RuleBook:
             elsewhere = self._pool.by(RuleData(MAKER, b"[" + b",".join(each.data for each in entries) + b"]"))
         # Code of others may take its time: it gets none of this process's.
         small = 0 if any(each.source.tree.get("python") for each in entries) else SMALL_REVIEW
-        self._in_force = InForce(rules, elsewhere, small, self._awaited, self._has_looked)
+        self._in_force = InForce(rules, elsewhere, small, self._awaited, self._renewed, self._has_looked)
+
+
+def _group(crd: str) -> str:
+    return crd.partition(".")[2]
