@@ -27,7 +27,7 @@ from tests.e2e.converting_operator import rules_in_a_map, without_map
 from tests.e2e.replicated_operator import DROPPED, LOST, SERVICE, Replica, Replicas
 from tests.e2e.service_proxy import pod
 from tests.e2e.tellings import tellings
-from tests.e2e.widgets import Widgets, a_version, body_of, widgets
+from tests.e2e.widgets import Widgets, a_version, body_of, called, widgets
 
 NOBODY = {"strategy": "None"}
 
@@ -152,6 +152,33 @@ async def test_the_commands_attach_and_detach(site: Site, tmp_path: Path) -> Non
     assert detached.code == 0, detached.err
     assert await _is_detached(kind)
     assert await site.get(CONFIGMAPS, map_name(kind.name)) is None
+
+
+@everywhere(controllers=False)
+async def test_of_two_who_attach_at_once_with_different_rules_one_is_told_that_the_other_was_faster(
+    site: Site, tmp_path: Path
+) -> None:
+    kind = await defined(site)
+    replicas = Replicas(site)
+    await replicas.begin()
+    await replicas.add()
+    carries_all = {**kind.rules(), "spokes": [{"version": "v1"}]}
+    files = [written(rules, _made(tmp_path / name)) for name, rules in (("a", kind.rules()), ("b", carries_all))]
+    home = ("--operator-namespace", site.namespace)
+
+    codes = await asyncio.gather(*(called("attach", site.client, kind.name, "--rules", each, *home) for each in files))
+
+    found = await site.get(CONFIGMAPS, map_name(kind.name))
+    assert found is not None
+    moves = bool(yaml.safe_load(found["data"]["rules.yaml"])["spokes"][0]["toHub"])
+    assert codes == ([0, 5] if moves else [5, 0])
+    again = await called("attach", site.client, kind.name, "--rules", files[0], *home)
+    assert again == 0
+
+
+def _made(folder: Path) -> Path:
+    folder.mkdir()
+    return folder
 
 
 @everywhere(controllers=False)

@@ -24,7 +24,7 @@ from fairlead.engine.command import Invocation, Precondition, Subcommand, Usage
 from fairlead.engine.decide.owned_definitions import is_olms, is_webhook, place_of, wrote_conversion
 from kubeloop import clock
 from kubeloop.client import Client
-from kubeloop.errors import NotFound
+from kubeloop.errors import Conflict, NotFound
 
 WAIT_SECONDS = 60.0
 BETWEEN_LOOKS = 0.5
@@ -71,14 +71,22 @@ async def _run(called: Invocation) -> int:
         return codes.FINDINGS
     _refuse_others(definition)
     home = journal_namespace(definition, given.operator_namespace)
+    before = await attach_map.held(called.client, home, given.crd)
     await _refuse_other_maps(called.client, home, given.crd)
     await _refuse_payloads(called.client, definition, kind, yes=given.yes)
     tree = msgspec.to_builtins(rules)
     try:
-        await attach_map.store(called.client, home, tree, anyway=given.yes, dry_run=given.dry_run)
+        await attach_map.store(called.client, home, tree, before, anyway=given.yes, dry_run=given.dry_run)
     except NotFound:
         raise Precondition(_no_home(home)) from None
-    return await _awaited(called, home)
+    except Conflict:
+        return complain(_outrun(home, given.crd), codes.CHANGED)
+    return await _awaited(called, home, tree)
+
+
+def _outrun(home: str, crd: str) -> str:
+    name = f"{home}/{attach_map.map_name(crd)}"
+    return f"somebody else has written ConfigMap {name} meanwhile: see which rules it has, and run it again for these"
 
 
 def _no_home(home: str) -> str:
@@ -140,7 +148,7 @@ async def _refuse_payloads(client: Client, definition: Tree, kind: KindConversio
         raise Precondition(f"{told(look)}; write them anew, or have them converted as they are with --yes")
 
 
-async def _awaited(called: Invocation, home: str) -> int:
+async def _awaited(called: Invocation, home: str, rules: Tree) -> int:
     given = called.arguments
     name = f"{home}/{attach_map.map_name(given.crd)}"
     result = {"crd": given.crd, "configMap": name, "dryRun": given.dry_run, "attached": False}
@@ -157,6 +165,8 @@ async def _awaited(called: Invocation, home: str) -> int:
             waited = f"{given.crd} is not attached after {given.timeout:g} seconds"
             return complain(f"{waited}: see that the operator runs, and what the Events of the ConfigMap say")
         await asyncio.sleep(BETWEEN_LOOKS)
+    if not await attach_map.holds(called.client, home, rules):
+        return complain(_outrun(home, given.crd), codes.CHANGED)
     show(result | {"attached": True}, given.output, f"{given.crd} is attached: its rules are in ConfigMap {name}")
     return codes.DONE
 
