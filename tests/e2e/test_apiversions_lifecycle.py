@@ -14,9 +14,12 @@ from fairlead.contracts.apiversions.commands import codes
 from fairlead.contracts.apiversions.decide.union import with_unions
 from fairlead.contracts.apiversions.kinds import CONVERTIBLE, RULES_LABEL
 from fairlead.engine.command import Usage
+from kubeloop.client import Client
+from kubeloop.errors import Forbidden
 from kubeloop.objects.core import CONFIGMAPS, PODS, SECRETS
 from kubeloop.objects.meta import Ref
 from kubeloop.request import MERGE_PATCH, delete, get, patch
+from kubesim.faults import Faulty
 from tests.e2e.clusters import CUSTOM_RESOURCES, Site, everywhere
 from tests.e2e.conversions import NAME as GADGETS
 from tests.e2e.conversions import V2, a_factory, a_gadget, versions
@@ -304,6 +307,27 @@ async def test_what_objects_carry_for_a_version_goes_with_it(site: Site, tmp_pat
     assert [each["metadata"]["annotations"] for each in found.values()] == [{"a": "b"}] * 3
     assert found["w-0"]["metadata"]["resourceVersion"] == before
     assert await life.stand() == {"v2": (True, True)}
+
+
+@everywhere(controllers=False, on=("sim",))
+async def test_what_objects_carry_stays_where_the_definition_may_not_be_written(site: Site, tmp_path: Path) -> None:
+    """Nothing would bring it back, and the version is there still."""
+    life = Life(site, tmp_path)
+    await life.define("v1", "v2")
+    assert await life.does("set_storage", "v2") == codes.DONE
+    old = {"apiVersion": life.shop.resource("v1").api_version, "kind": "Widget", "metadata": {"name": "w"}}
+    body = life.shop.converted({**old, "spec": {"size": 1, "legacyMode": True}})
+    await site.create(life.shop.resource("v2"), {"metadata": body["metadata"], "spec": body["spec"]})
+    await life.settle_storage("v2")
+    assert await life.does("unserve", "v1", "--yes", *DEPENDENTS) == codes.DONE
+    before = (await life.shop.live("w", "v2"))["metadata"]["annotations"]
+    refused = Client(Faulty(site.ground.transport("admin"), "patch customresourcedefinitions: 403"))
+
+    with pytest.raises(Forbidden):
+        await called("remove_version", refused, life.shop.name, "v1", *DEPENDENTS)
+
+    assert await life.stand() == {"v1": (False, False), "v2": (True, True)}
+    assert (await life.shop.live("w", "v2"))["metadata"]["annotations"] == before != {}
 
 
 @everywhere(controllers=False)
