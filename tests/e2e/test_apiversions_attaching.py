@@ -294,6 +294,38 @@ async def test_a_version_that_is_removed_is_taken_out_of_the_rules_that_attach_s
 
 
 @everywhere(controllers=False, on=("sim",))
+async def test_another_hub_is_refused_while_objects_hold_what_it_would_not_see_and_a_person_may_overrule_it(
+    site: Site, tmp_path: Path
+) -> None:
+    kind, second = await _three_versions(site)
+    flips = [
+        {"op": "replace", "path": f"/spec/versions/{place}/storage", "value": is_stored}
+        for place, is_stored in ((0, True), (1, False))
+    ]
+    await patched(site, *flips, name=kind.name)
+    third = {**second, "hub": "v3", "spokes": [second["spokes"][0], {"version": "v2"}]}
+    replicas = Replicas(site)
+    await replicas.begin()
+    await replicas.add()
+    home = ("--operator-namespace", site.namespace)
+    first = await api(site.client, "attach", kind.name, "--rules", written(second, tmp_path), *home, "--yes")
+    assert await _keeps(site, kind, "v2")
+
+    refused = await api(site.client, "attach", kind.name, "--rules", written(third, tmp_path), *home)
+    taken = await api(site.client, "attach", kind.name, "--rules", written(third, tmp_path), *home, "--yes")
+    await site.until(lambda: _keeps(site, kind, "v3"), every=0.1)
+
+    assert (first.code, refused.code, taken.code) == (0, 6, 0), refused.err
+    assert "the hub was v2 and is v3 here, while objects may be stored in v1" in refused.err
+    assert "or say --yes" in refused.err
+
+
+async def _keeps(site: Site, kind: Widgets, hub: str) -> bool:
+    found = await site.get(CONFIGMAPS, kept_rules_name(kind.name))
+    return found is not None and json.loads(found["data"]["rules.yaml"])["hub"] == hub
+
+
+@everywhere(controllers=False, on=("sim",))
 async def test_rules_of_others_that_name_a_removed_version_are_told(site: Site) -> None:
     kind, rules = await _three_versions(site)
     await rules_in_a_map(site, rules)

@@ -9,7 +9,7 @@ import yaml
 from msgspec import Struct
 
 from fairlead.contracts.apiversions.decide.trees import Tree
-from fairlead.contracts.apiversions.kinds import ATTACH_ANYWAY, MANAGER, RULES_LABEL
+from fairlead.contracts.apiversions.kinds import ATTACH_ANYWAY, MANAGER, RULES_LABEL, kept_rules_name
 from fairlead.contracts.apiversions.named_rules import shortened
 from fairlead.contracts.apiversions.source_files import RuleMap, in_maps
 from fairlead.core.domain import short_hash
@@ -74,6 +74,15 @@ async def store(
         ref, version = before.ref, before.metadata.resource_version
     request = apply(ref, msgspec.json.encode(tree), MANAGER, force=True, resource_version=version)
     await client.call(_tried(request, dry_run=dry_run))
+
+
+async def hub_in_force(client: Client, namespace: str, crd: str) -> str:
+    """That of the set which the leader has kept; empty: there is none."""
+    try:
+        found = await client.read(Ref(CONFIGMAPS, namespace, kept_rules_name(crd)), RuleMap)
+    except NotFound:
+        return ""
+    return next((str(each.tree.get("hub") or "") for each in in_maps([found]) if each.crd == crd), "")
 
 
 async def holds(client: Client, namespace: str, rules: Tree) -> bool:

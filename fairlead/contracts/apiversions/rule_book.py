@@ -15,6 +15,7 @@ import msgspec
 from msgspec import Struct
 
 from fairlead.contracts.apiversions.decide.convert import KindConversion
+from fairlead.contracts.apiversions.decide.hub_changes import hidden_by
 from fairlead.contracts.apiversions.decide.loaded_rules import Loaded, RulesState, Ruling, State, Use, ruled
 from fairlead.contracts.apiversions.decide.rule_sets import KIND
 from fairlead.contracts.apiversions.decide.rule_sources import Rank, Rejection, RuleSource, chosen, without_gone
@@ -220,6 +221,8 @@ class RuleBook:
             tries = [self._tried_set(name, each, definition) for each in (choice.chosen.get(name), kept.get(name))]
             wanted |= {key for _, key, _ in tries if key}
             (source, source_key, source_data), (spare, spare_key, spare_data) = tries
+            hidden = self._hidden(name, choice.chosen.get(name), kept.get(name), definition)
+            source = RulesState.BAD if hidden else source
             held = self._entries.get(name) if definition is not None else None
             rulings[name] = ruling = ruled(source, spare, is_held=held is not None)
             match ruling.use:
@@ -229,7 +232,8 @@ class RuleBook:
                     self._entries[name] = self._entry(kept[name], spare_data, spare_key)
                 case Use.NOTHING:
                     self._entries.pop(name, None)
-            problem = "; ".join(self._verdicts[source_key].problems) if source is RulesState.BAD else ""
+            verdict = self._verdicts.get(source_key)
+            problem = hidden or ("; ".join(verdict.problems) if verdict is not None else "")
             loaded[name] = self._described(name, ruling, choice.chosen.get(name), definition, problem)
             for standing, key, data in tries:
                 if standing is RulesState.TRIED and key and key not in self._tried:
@@ -257,6 +261,15 @@ class RuleBook:
         if verdict is None:
             return RulesState.TRIED, key, data
         return RulesState.BAD if verdict.rule is None else RulesState.GOOD, key, data
+
+    def _hidden(self, name: str, source: RuleSource | None, kept: RuleSource | None, definition: Tree | None) -> str:
+        """What keeps a set with another hub than the one before from being used; code is not kept, and so not asked."""
+        if source is None or definition is None or source.anyway or source.tree.get("python") or name in self._own:
+            return ""
+        held = self._entries.get(name)
+        hub, hub_held = source.tree.get("hub"), "" if held is None else held.source.tree.get("hub")
+        before = hub_held if kept is None or hub_held == hub else kept.tree.get("hub")
+        return hidden_by(str(before or ""), str(hub), definition)
 
     def _encoded(self, name: str, source: RuleSource, definition: Tree) -> tuple[Key, bytes]:
         """The set with its schemas, and their digest; large ones are not written again for nothing."""

@@ -14,6 +14,7 @@ from fairlead.contracts.apiversions.commands.live_definition import NoDefinition
 from fairlead.contracts.apiversions.commands.rule_sources import rule_sets
 from fairlead.contracts.apiversions.commands.said import complain, show
 from fairlead.contracts.apiversions.decide.convert import KindConversion
+from fairlead.contracts.apiversions.decide.hub_changes import hidden_by
 from fairlead.contracts.apiversions.decide.payload_look import LookFailed, told
 from fairlead.contracts.apiversions.decide.rule_sets import RuleSet, RulesRejected, kind_of
 from fairlead.contracts.apiversions.decide.trees import Tree
@@ -73,6 +74,7 @@ async def _run(called: Invocation) -> int:
     home = journal_namespace(definition, given.operator_namespace)
     before = await attach_map.held(called.client, home, given.crd)
     await _refuse_other_maps(called.client, home, given.crd)
+    await _refuse_other_hub(called.client, home, definition, rules, yes=given.yes)
     await _refuse_payloads(called.client, definition, kind, yes=given.yes)
     tree = msgspec.to_builtins(rules)
     try:
@@ -136,6 +138,14 @@ async def _refuse_other_maps(client: Client, home: str, crd: str) -> None:
             f"ConfigMap {found.names[0]} has rules for {crd} already, and the older one counts: "
             "write `attach: true` there, or delete it"
         )
+
+
+async def _refuse_other_hub(client: Client, home: str, definition: Tree, rules: RuleSet, *, yes: bool) -> None:
+    if yes or rules.python:
+        return
+    before = await attach_map.hub_in_force(client, home, rules.crd)
+    if found := hidden_by(before, rules.hub, definition):
+        raise Precondition(f"{found}, or say --yes")
 
 
 async def _refuse_payloads(client: Client, definition: Tree, kind: KindConversion, *, yes: bool) -> None:
