@@ -18,7 +18,7 @@ from kubeloop.decoding import decoded
 from kubeloop.errors import Conflict, NotFound
 from kubeloop.objects.core import CONFIGMAPS
 from kubeloop.objects.meta import Ref
-from kubeloop.records import Outdated, Recorded, Sealed, TooLarge
+from kubeloop.records import Outdated, ReadOnly, Recorded, TooLarge
 from kubeloop.request import Request
 
 LARGEST = 900 * 1024
@@ -81,7 +81,9 @@ class ConfigMapRecords:
         if seen != version:
             raise Outdated(f"record {name} was not read")
         if tree.get("immutable"):
-            raise Sealed(f"ConfigMap {self._namespace}/{name} is immutable: delete it, and what it records begins anew")
+            raise ReadOnly(
+                f"ConfigMap {self._namespace}/{name} is immutable: delete it, and what it records begins anew"
+            )
         data = {**(tree.get("data") or {}), entry: value.decode()}
         if not value:
             del data[entry]

@@ -47,7 +47,7 @@ class TooLarge(Exception):
     """The value does not fit into a record."""
 
 
-class Sealed(Exception):
+class ReadOnly(Exception):
     """What holds the record is never written any more; the text says what helps."""
 
 
