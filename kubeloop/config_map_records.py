@@ -18,7 +18,7 @@ from kubeloop.decoding import decoded
 from kubeloop.errors import Conflict, NotFound
 from kubeloop.objects.core import CONFIGMAPS
 from kubeloop.objects.meta import Ref
-from kubeloop.records import Outdated, Recorded, TooLarge
+from kubeloop.records import Outdated, ReadOnly, Recorded, TooLarge
 from kubeloop.request import Request
 
 LARGEST = 900 * 1024
@@ -80,6 +80,10 @@ class ConfigMapRecords:
         seen, tree = self._seen.get(name, ("", {}))
         if seen != version:
             raise Outdated(f"record {name} was not read")
+        if tree.get("immutable"):
+            raise ReadOnly(
+                f"ConfigMap {self._namespace}/{name} is immutable: delete it, and what it records begins anew"
+            )
         data = {**(tree.get("data") or {}), entry: value.decode()}
         if not value:
             del data[entry]

@@ -47,6 +47,10 @@ class TooLarge(Exception):
     """The value does not fit into a record."""
 
 
+class ReadOnly(Exception):
+    """What holds the record is never written any more; the text says what helps."""
+
+
 class Recorded(Struct, frozen=True):
     value: bytes = b""
     """Empty when there is no such record."""

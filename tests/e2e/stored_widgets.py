@@ -113,15 +113,24 @@ async def is_served(client: Client, *resources: Resource) -> bool:
     return True
 
 
-async def apply(site: Site, name: str, *, manager: str = "somebody", colour: str = "red", via: Resource = OLD) -> Tree:
+async def apply(
+    site: Site,
+    name: str,
+    *,
+    manager: str = "somebody",
+    size: int = 1,
+    colour: str = "red",
+    via: Resource = OLD,
+    force: bool = False,
+) -> Tree:
     ref = Ref(via, site.namespace, name)
     body = {
         "apiVersion": via.api_version,
         "kind": via.kind,
         "metadata": {"name": name, "namespace": site.namespace},
-        "spec": {"size": 1, "colour": colour},
+        "spec": {"size": size, "colour": colour},
     }
-    answer = await site.client.call(request.apply(ref, msgspec.json.encode(body), manager))
+    answer = await site.client.call(request.apply(ref, msgspec.json.encode(body), manager, force=force))
     made: Tree = msgspec.json.decode(answer.body)
     return made
 

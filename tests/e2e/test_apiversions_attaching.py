@@ -27,7 +27,7 @@ from tests.e2e.converting_operator import rules_in_a_map, without_map
 from tests.e2e.replicated_operator import DROPPED, LOST, SERVICE, Replica, Replicas
 from tests.e2e.service_proxy import pod
 from tests.e2e.tellings import tellings
-from tests.e2e.widgets import Widgets, a_version, body_of, widgets
+from tests.e2e.widgets import Widgets, a_version, body_of, called, widgets
 
 NOBODY = {"strategy": "None"}
 
@@ -155,6 +155,33 @@ async def test_the_commands_attach_and_detach(site: Site, tmp_path: Path) -> Non
 
 
 @everywhere(controllers=False)
+async def test_of_two_who_attach_at_once_with_different_rules_one_is_told_that_the_other_was_faster(
+    site: Site, tmp_path: Path
+) -> None:
+    kind = await defined(site)
+    replicas = Replicas(site)
+    await replicas.begin()
+    await replicas.add()
+    carries_all = {**kind.rules(), "spokes": [{"version": "v1"}]}
+    files = [written(rules, _made(tmp_path / name)) for name, rules in (("a", kind.rules()), ("b", carries_all))]
+    home = ("--operator-namespace", site.namespace)
+
+    codes = await asyncio.gather(*(called("attach", site.client, kind.name, "--rules", each, *home) for each in files))
+
+    found = await site.get(CONFIGMAPS, map_name(kind.name))
+    assert found is not None
+    moves = bool(yaml.safe_load(found["data"]["rules.yaml"])["spokes"][0]["toHub"])
+    assert codes == ([0, 5] if moves else [5, 0])
+    again = await called("attach", site.client, kind.name, "--rules", files[0], *home)
+    assert again == 0
+
+
+def _made(folder: Path) -> Path:
+    folder.mkdir()
+    return folder
+
+
+@everywhere(controllers=False)
 async def test_union_schemas_let_a_crd_do_without_while_both_versions_are_served(site: Site, tmp_path: Path) -> None:
     kind = await defined(site)
     replicas = Replicas(site)
@@ -264,6 +291,38 @@ async def test_a_version_that_is_removed_is_taken_out_of_the_rules_that_attach_s
     assert again.code == 1, "and nothing names it any more"
     assert _spokes(await site.get(CONFIGMAPS, map_name(kind.name))) == ["v1"]
     await site.until(lambda: first.log.of("conversion rules loaded")[-1]["versions"] == "v2, v1", every=0.1)
+
+
+@everywhere(controllers=False, on=("sim",))
+async def test_another_hub_is_refused_while_objects_hold_what_it_would_not_see_and_a_person_may_overrule_it(
+    site: Site, tmp_path: Path
+) -> None:
+    kind, second = await _three_versions(site)
+    flips = [
+        {"op": "replace", "path": f"/spec/versions/{place}/storage", "value": is_stored}
+        for place, is_stored in ((0, True), (1, False))
+    ]
+    await patched(site, *flips, name=kind.name)
+    third = {**second, "hub": "v3", "spokes": [second["spokes"][0], {"version": "v2"}]}
+    replicas = Replicas(site)
+    await replicas.begin()
+    await replicas.add()
+    home = ("--operator-namespace", site.namespace)
+    first = await api(site.client, "attach", kind.name, "--rules", written(second, tmp_path), *home, "--yes")
+    assert await _keeps(site, kind, "v2")
+
+    refused = await api(site.client, "attach", kind.name, "--rules", written(third, tmp_path), *home)
+    taken = await api(site.client, "attach", kind.name, "--rules", written(third, tmp_path), *home, "--yes")
+    await site.until(lambda: _keeps(site, kind, "v3"), every=0.1)
+
+    assert (first.code, refused.code, taken.code) == (0, 6, 0), refused.err
+    assert "the hub was v2 and is v3 here, while objects may be stored in v1" in refused.err
+    assert "or say --yes" in refused.err
+
+
+async def _keeps(site: Site, kind: Widgets, hub: str) -> bool:
+    found = await site.get(CONFIGMAPS, kept_rules_name(kind.name))
+    return found is not None and json.loads(found["data"]["rules.yaml"])["hub"] == hub
 
 
 @everywhere(controllers=False, on=("sim",))

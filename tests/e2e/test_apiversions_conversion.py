@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import AsyncIterator, Mapping
-from contextlib import asynccontextmanager
+from contextlib import asynccontextmanager, suppress
 from typing import Any
 
 import msgspec
@@ -13,11 +13,11 @@ from fairlead.contracts.apiversions.decide.convert import Annotations
 from fairlead.contracts.apiversions.kinds import CARRY_PREFIX
 from fairlead.contracts.apiversions.settings import ApiVersionsSettings
 from fairlead.engine.decide.registration import Tree
-from kubeloop.errors import ApiError
+from kubeloop.errors import ApiError, NotFound
 from kubeloop.objects.meta import Ref
-from kubeloop.request import JSON, Request, apply, path_to
-from tests.e2e.clusters import Site, everywhere
-from tests.e2e.converting_operator import ConvertingOperator, rules_in_a_map
+from kubeloop.request import JSON, Request, apply, path_of, path_to
+from tests.e2e.clusters import CUSTOM_RESOURCES, Site, everywhere
+from tests.e2e.converting_operator import MERGE, ConvertingOperator, rules_in_a_map
 from tests.e2e.widgets import Widgets, tree_of, widgets
 
 
@@ -77,6 +77,19 @@ def content(tree: Tree) -> Tree:
     """Body, labels and annotations."""
     body = {key: value for key, value in tree.items() if key not in ("metadata", "apiVersion", "kind")}
     return body | {key: tree["metadata"].get(key) for key in ("labels", "annotations", "generation")}
+
+
+async def _gets_notes(kind: Widgets) -> None:
+    """Both versions have one from now on."""
+    versions = kind.definition("v1", "v2", storage="v2")["spec"]["versions"]
+    for version in versions:
+        properties = version["schema"]["openAPIV3Schema"]["properties"]
+        note = {"note": {"type": "string"}}
+        properties["spec"] = {**properties["spec"], "properties": properties["spec"]["properties"] | note}
+    body = msgspec.json.encode({"spec": {"versions": versions}})
+    await kind.site.client.call(
+        Request("PATCH", path_of(CUSTOM_RESOURCES, name=kind.name), body=body, content_type=MERGE)
+    )
 
 
 PARTS = [{"name": "wheel", "weight": 3}, {"name": "axle", "weight": 4}]
@@ -291,3 +304,25 @@ async def test_a35_hidden_fields_of_items_survive_a_change_of_one_item(site: Sit
         new = await stage.kind.live("w", "v2")
         assert new["spec"]["slots"] == [slots[0], {"name": "b", "count": 7, "hidden": "y"}]
         assert carried(new) == []
+
+
+@everywhere(controllers=False)
+async def test_a_field_that_is_new_is_seen_in_both_versions_of_the_first_object_that_has_it(site: Site) -> None:
+    """A definition and an object with its new field are often applied together; what was carried for want of the field
+    would be hidden from whoever works in the other version."""
+    async with staged(site) as stage:
+        kind = stage.kind
+        await _gets_notes(kind)
+
+        async def is_kept() -> bool:
+            """The API server prunes the field until it has heard of the definition itself."""
+            with suppress(NotFound):
+                await kind.delete("w", "v2")
+            await kind.make("w", size=1, colour="red", note="new")
+            return "note" in (await kind.live("w"))["spec"]
+
+        await site.until(is_kept, every=0.01)
+        found = await kind.live("w", "v2")
+
+        assert found["spec"] == {"size": 1, "paint": {"colour": "red"}, "note": "new"}
+        assert carried(found) == carried(await kind.live("w")) == []

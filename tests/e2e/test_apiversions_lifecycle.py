@@ -12,11 +12,14 @@ import yaml
 
 from fairlead.contracts.apiversions.commands import codes
 from fairlead.contracts.apiversions.decide.union import with_unions
-from fairlead.contracts.apiversions.kinds import CONVERTIBLE, RULES_LABEL
+from fairlead.contracts.apiversions.kinds import CONVERTIBLE, RULES_LABEL, kept_rules_name
 from fairlead.engine.command import Usage
-from kubeloop.objects.core import CONFIGMAPS, PODS, SECRETS
+from kubeloop.client import Client
+from kubeloop.errors import Forbidden
+from kubeloop.objects.core import CONFIGMAPS, NAMESPACES, PODS, SECRETS
 from kubeloop.objects.meta import Ref
-from kubeloop.request import MERGE_PATCH, delete, get, patch
+from kubeloop.request import MERGE_PATCH, create, delete, get, patch
+from kubesim.faults import Faulty
 from tests.e2e.clusters import CUSTOM_RESOURCES, Site, everywhere
 from tests.e2e.conversions import NAME as GADGETS
 from tests.e2e.conversions import V2, a_factory, a_gadget, versions
@@ -304,6 +307,62 @@ async def test_what_objects_carry_for_a_version_goes_with_it(site: Site, tmp_pat
     assert [each["metadata"]["annotations"] for each in found.values()] == [{"a": "b"}] * 3
     assert found["w-0"]["metadata"]["resourceVersion"] == before
     assert await life.stand() == {"v2": (True, True)}
+
+
+@everywhere(controllers=False, on=("sim",))
+@pytest.mark.parametrize("in_force", ["published", "kept"])
+async def test_the_hub_is_that_of_the_rules_in_force_whatever_other_maps_say(
+    site: Site, tmp_path: Path, in_force: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Maps of other namespaces are of nobody who converts, and one that the operator has rejected is not in force."""
+    life = Life(site, tmp_path)
+    await life.define("v1", "v2")
+    service = {"namespace": "works", "name": "fairlead", "path": "/convert"}
+    webhook = {"conversionReviewVersions": ["v1"], "clientConfig": {"service": service}}
+    body = msgspec.json.encode({"spec": {"conversion": {"strategy": "Webhook", "webhook": webhook}}})
+    await site.client.call(patch(Ref(CUSTOM_RESOURCES, "", life.shop.name), MERGE_PATCH, body))
+    await site.create(NAMESPACES, {"metadata": {"name": "works"}})
+    head = {"kind": "ConversionRules", "crd": life.shop.name}
+    another, right = (
+        {**head, "hub": hub, "spokes": [{"version": spoke}]} for hub, spoke in (("v1", "v2"), ("v2", "v1"))
+    )
+    metadata = {"name": "rules", "labels": {RULES_LABEL: "true"}}
+    await site.create(CONFIGMAPS, {"metadata": metadata, "data": {"rules.yaml": yaml.safe_dump(another)}})
+    if in_force == "kept":
+        metadata = {"name": kept_rules_name(life.shop.name)}
+    made = {
+        "apiVersion": "v1",
+        "kind": "ConfigMap",
+        "metadata": metadata,
+        "data": {"rules.yaml": yaml.safe_dump(right)},
+    }
+    await site.client.call(create(CONFIGMAPS, "works", msgspec.json.encode(made)))
+
+    code = await life.does("unserve", "v2", "--yes", *DEPENDENTS)
+
+    assert code == codes.PRECONDITION
+    assert "v2 is the hub" in capsys.readouterr().err
+
+
+@everywhere(controllers=False, on=("sim",))
+async def test_what_objects_carry_stays_where_the_definition_may_not_be_written(site: Site, tmp_path: Path) -> None:
+    """Nothing would bring it back, and the version is there still."""
+    life = Life(site, tmp_path)
+    await life.define("v1", "v2")
+    assert await life.does("set_storage", "v2") == codes.DONE
+    old = {"apiVersion": life.shop.resource("v1").api_version, "kind": "Widget", "metadata": {"name": "w"}}
+    body = life.shop.converted({**old, "spec": {"size": 1, "legacyMode": True}})
+    await site.create(life.shop.resource("v2"), {"metadata": body["metadata"], "spec": body["spec"]})
+    await life.settle_storage("v2")
+    assert await life.does("unserve", "v1", "--yes", *DEPENDENTS) == codes.DONE
+    before = (await life.shop.live("w", "v2"))["metadata"]["annotations"]
+    refused = Client(Faulty(site.ground.transport("admin"), "patch customresourcedefinitions: 403"))
+
+    with pytest.raises(Forbidden):
+        await called("remove_version", refused, life.shop.name, "v1", *DEPENDENTS)
+
+    assert await life.stand() == {"v1": (False, False), "v2": (True, True)}
+    assert (await life.shop.live("w", "v2"))["metadata"]["annotations"] == before != {}
 
 
 @everywhere(controllers=False)

@@ -12,7 +12,7 @@ from fairlead.contracts.apiversions.commands import codes
 from fairlead.engine.decide.storage_migration.names import migration_name
 from kubeloop import request
 from kubeloop.client import Client
-from kubeloop.objects.core import LEASES, NAMESPACES
+from kubeloop.objects.core import CONFIGMAPS, LEASES, NAMESPACES
 from kubeloop.objects.meta import Ref
 from kubeloop.request import MERGE_PATCH, Request
 from tests.e2e.api_commands import Ran, api
@@ -158,6 +158,22 @@ async def test_a_journal_in_a_namespace_that_goes_is_told_as_that(site: Site) ->
     assert ran.code == codes.PRECONDITION
     assert "because it is being terminated; put that right, or name another namespace with --journal" in ran.err
     assert "ask for a role" not in ran.err
+
+
+@everywhere(controllers=False)
+async def test_of_a_journal_that_nobody_may_write_any_more_it_is_said_what_helps(site: Site) -> None:
+    await stored_in_v1(site, 1)
+    sealed = {"metadata": {"name": migration_name(NAME)}, "data": {"journal": "{}"}, "immutable": True}
+    await site.create(CONFIGMAPS, sealed)
+
+    ran = await migrate(site)
+    await site.client.call(request.delete(Ref(CONFIGMAPS, site.namespace, migration_name(NAME))))
+    after = await migrate(site)
+
+    assert ran.code == codes.ERROR
+    assert f"ConfigMap {site.namespace}/{migration_name(NAME)} is immutable: delete it" in ran.err
+    assert "goes on where it was" not in ran.err
+    assert after.code == codes.DONE
 
 
 @everywhere(controllers=False)

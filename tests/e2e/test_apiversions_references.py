@@ -86,6 +86,23 @@ async def test_references_name_the_storage_version_afterwards(site: Site) -> Non
 
 
 @everywhere(controllers=False)
+async def test_a_creator_whose_fields_others_took_over_owns_none_of_them_afterwards(site: Site, tmp_path: Path) -> None:
+    """Section 3.6: who applies a field that is nobody else's need not force it."""
+    await stored_in_v1(site, 1)
+    await site.create(OLD, {"metadata": {"name": "made"}, "spec": {"size": 1, "colour": "red"}})
+    await apply(site, "made", manager="a", size=2, colour="green", force=True)
+    rules = tmp_path / "rules.yaml"
+    spokes = [{"version": "v1"}]
+    rules.write_bytes(msgspec.json.encode({"kind": "ConversionRules", "crd": NAME, "hub": "v2", "spokes": spokes}))
+
+    ran = await fix_refs(site, "--dependents", "Secret", "--rules", str(rules))
+    changed = await apply(site, "made", manager="a", size=3, colour="blue", via=NEW)
+
+    assert ran.code == codes.DONE
+    assert changed["spec"] == {"size": 3, "colour": "blue"}
+
+
+@everywhere(controllers=False)
 async def test_every_kind_that_can_be_listed_is_looked_through(site: Site) -> None:
     """Section 3.6."""
     await stored_in_v1(site, 1)

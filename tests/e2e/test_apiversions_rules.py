@@ -203,3 +203,71 @@ async def test_a_version_that_is_new_is_known_by_the_first_review_that_names_it(
 
     assert "is no version that objects are converted to" in before["result"]["message"]
     assert await site.until(is_known, every=0.05) == {"size": 1, "paint": {"colour": "red"}}
+
+
+def of_three(kind: Widgets, storage: str) -> list[Tree]:
+    """Versions of which the third has what the second has."""
+    versions = [a_version(each, storage=each == storage) for each in ("v1", "v2")]
+    return [*versions, {**a_version("v2", storage=False), "name": "v3"}]
+
+
+@everywhere(controllers=False)
+async def test_another_hub_waits_until_no_object_holds_what_it_would_not_see(site: Site) -> None:
+    kind, operator = widgets(site), ConvertingOperator(site)
+    site.start_operator(operator)
+    await kind.define("v1", "v2", storage="v1")
+    await has_versions(kind, of_three(kind, "v1"))
+    second = kind.rules()
+    third = {**second, "hub": "v3", "spokes": [*second["spokes"], {"version": "v2"}]}
+    second["spokes"].append({"version": "v3"})
+    await operator.attach(kind.name)
+    await rules_in_a_map(site, second)
+    await operator.stands(kind.name, "loaded")
+    await site.until(lambda: _keeps(site, kind, "v2"), every=0.05)
+    stored = await operator.ask(_with_finish(kind), desired=f"{kind.group}/v1")
+
+    await rules_in_a_map(site, third)
+    await operator.stands(kind.name, "last-good")
+    said = await site.until(lambda: told(site, "RulesRejected"), every=0.05)
+    seen = await operator.ask(*stored["convertedObjects"], desired=f"{kind.group}/v3")
+    await has_versions(kind, of_three(kind, "v2"))
+    await _stored_in(kind, "v2")
+    await operator.stands(kind.name, "loaded")
+
+    assert seen["convertedObjects"][0]["spec"]["paint"] == {"finish": "matt"}
+    assert "the hub was v2 and is v3 here, while objects may be stored in v1" in said
+    assert f"`fairlead api set-storage {kind.name} v2`" in said
+
+
+async def _keeps(site: Site, kind: Widgets, hub: str) -> bool:
+    found = await site.get(CONFIGMAPS, kept_rules_name(kind.name))
+    return found is not None and json.loads(found["data"]["rules.yaml"])["hub"] == hub
+
+
+def _with_finish(kind: Widgets) -> Tree:
+    head = {"apiVersion": f"{kind.group}/v2", "kind": "Widget", "metadata": {"name": "w"}}
+    return {**head, "spec": {"size": 1, "paint": {"finish": "matt"}}}
+
+
+async def _stored_in(kind: Widgets, version: str) -> None:
+    """As a migration leaves it."""
+    body = msgspec.json.encode({"status": {"storedVersions": [version]}})
+    path = path_of(CUSTOM_RESOURCES, name=kind.name) + "/status"
+    await kind.site.client.call(Request("PATCH", path, body=body, content_type=MERGE))
+
+
+@everywhere(controllers=False)
+async def test_what_no_version_has_is_carried_as_before(site: Site) -> None:
+    """An API server that has not heard of a change yet may send what the definition has no more."""
+    kind, operator = widgets(site), ConvertingOperator(site)
+    site.start_operator(operator)
+    await kind.define("v1", "v2", storage="v2")
+    await rules_in_a_map(site, kind.rules())
+    await operator.stands(kind.name, "loaded")
+    widget = a_widget(kind)
+    widget["spec"]["note"] = "old"
+
+    response = await operator.ask(widget, desired=f"{kind.group}/v2")
+    back = await operator.ask(response["convertedObjects"][0], desired=f"{kind.group}/v1")
+
+    assert back["convertedObjects"] == [widget]

@@ -10,37 +10,60 @@ from fairlead.contracts.apiversions.decide.convert import KindConversion
 from fairlead.contracts.apiversions.decide.crd_versions import client_of, name_of
 from fairlead.contracts.apiversions.decide.lifecycle import Converters
 from fairlead.contracts.apiversions.decide.rule_sets import RuleSet, RulesRejected, kind_of, read_rules
-from fairlead.contracts.apiversions.decide.rule_sources import chosen
+from fairlead.contracts.apiversions.decide.rule_sources import RuleSource, chosen, without_gone
 from fairlead.contracts.apiversions.decide.trees import Tree
-from fairlead.contracts.apiversions.kinds import CONVERTIBLE, RULES_LABEL
+from fairlead.contracts.apiversions.kinds import CONVERTIBLE, RULES_LABEL, kept_rules_name
 from fairlead.contracts.apiversions.rule_files import code_of, rules_in
 from fairlead.contracts.apiversions.source_files import RuleMap, in_maps
 from kubeloop.client import Client
 from kubeloop.errors import Forbidden, NotFound
 from kubeloop.objects.core import CONFIGMAPS, PODS
+from kubeloop.objects.meta import Ref
 from kubeloop.unreadable import UNREADABLE
 
 
 async def rules_for(client: Client | None, definition: Tree, file: str) -> RuleSet | None:
-    """The set of the file, else of a labelled ConfigMap; None where there is none. Raises RulesRejected, Unreadable."""
+    """The set of the file, else that in force where the operator keeps it, else of a labelled ConfigMap; None where
+    there is none. Raises RulesRejected, Unreadable."""
     crd = name_of(definition)
     if file:
         found = [each for each in rules_in(file) if each.crd == crd]
         if not found:
             raise RulesRejected([f"{file} holds no rules for {crd}"])
         return found[0]
-    return None if client is None else await _in_config_maps(client, crd)
+    if client is None:
+        return None
+    home = str((client_of(definition).get("service") or {}).get("namespace") or "")
+    published = await _published(client, home, crd)
+    is_kept = published is None or not published.is_built_in  # what comes with a release is not
+    source = (await _kept(client, home, definition) if is_kept else None) or published
+    return None if source is None else _usable(source)
 
 
-async def _in_config_maps(client: Client, crd: str) -> RuleSet | None:
-    """A set that cannot be read, or that names code, which never comes from a ConfigMap, is not in force either."""
+async def _kept(client: Client, home: str, definition: Tree) -> RuleSource | None:
+    """What the leader of the operator that converts has found good last; a ConfigMap may hold what it has rejected."""
+    if not home:
+        return None
+    try:
+        found = await client.read(Ref(CONFIGMAPS, home, kept_rules_name(name_of(definition))), RuleMap)
+    except (Forbidden, NotFound):
+        return None
+    sources = (each for each in in_maps([found]) if each.crd == name_of(definition))
+    return next((without_gone(each, definition) for each in sources), None)
+
+
+async def _published(client: Client, home: str, crd: str) -> RuleSource | None:
+    """The set that counts in the namespace of whoever converts, else of all there are."""
     try:
         listed = await client.list(CONFIGMAPS, RuleMap, labels=f"{RULES_LABEL}=true")
     except Forbidden:
         return None
-    source = chosen(in_maps(listed.items)).chosen.get(crd)
-    if source is None:
-        return None
+    at_home = chosen(in_maps(each for each in listed.items if each.metadata.namespace == home)).chosen
+    return at_home.get(crd) or chosen(in_maps(listed.items)).chosen.get(crd)
+
+
+def _usable(source: RuleSource) -> RuleSet | None:
+    """A set that cannot be read, or that names code, which never comes from a ConfigMap, is not in force either."""
     try:
         found = read_rules(source.tree)
     except RulesRejected:

@@ -15,6 +15,7 @@ import msgspec
 from msgspec import Struct
 
 from fairlead.contracts.apiversions.decide.convert import KindConversion
+from fairlead.contracts.apiversions.decide.hub_changes import hidden_by
 from fairlead.contracts.apiversions.decide.loaded_rules import Loaded, RulesState, Ruling, State, Use, ruled
 from fairlead.contracts.apiversions.decide.rule_sets import KIND
 from fairlead.contracts.apiversions.decide.rule_sources import Rank, Rejection, RuleSource, chosen, without_gone
@@ -94,6 +95,7 @@ class RuleBook:
         self._has_looked = False
         self._in_force = InForce((), is_complete=False)
         self._awaited: frozenset[str] = frozenset()
+        self._renewed: frozenset[str] = frozenset()
         self._pool: Pool | None = None
         self._handlers: list[Callable[[str, str], None]] = []
         self._learned: dict[str, float] = {}
@@ -164,9 +166,10 @@ class RuleBook:
                 await self._tests.close()
 
     async def learn(self, group: str) -> None:
-        """Versions of this group may be new: its definitions are read, and its rules tried anew, once in a while."""
+        """Versions of this group may be new, or fields: its definitions are read, and its rules tried anew, once in a
+        while."""
         now = clock.monotonic()
-        names = [name for name in self.loaded if name.partition(".")[2] == group]
+        names = [name for name in self.loaded if _group(name) == group]
         if not names or now - self._learned.get(group, float("-inf")) < LEARN_SECONDS:
             return
         self._learned[group] = now
@@ -218,6 +221,8 @@ class RuleBook:
             tries = [self._tried_set(name, each, definition) for each in (choice.chosen.get(name), kept.get(name))]
             wanted |= {key for _, key, _ in tries if key}
             (source, source_key, source_data), (spare, spare_key, spare_data) = tries
+            hidden = self._hidden(name, choice.chosen.get(name), kept.get(name), definition)
+            source = RulesState.BAD if hidden else source
             held = self._entries.get(name) if definition is not None else None
             rulings[name] = ruling = ruled(source, spare, is_held=held is not None)
             match ruling.use:
@@ -227,15 +232,17 @@ class RuleBook:
                     self._entries[name] = self._entry(kept[name], spare_data, spare_key)
                 case Use.NOTHING:
                     self._entries.pop(name, None)
-            problem = "; ".join(self._verdicts[source_key].problems) if source is RulesState.BAD else ""
+            verdict = self._verdicts.get(source_key)
+            problem = hidden or ("; ".join(verdict.problems) if verdict is not None else "")
             loaded[name] = self._described(name, ruling, choice.chosen.get(name), definition, problem)
             for standing, key, data in tries:
                 if standing is RulesState.TRIED and key and key not in self._tried:
                     self._tried[key] = tasks.create_task(self._try(key, data))
         self._verdicts = {key: each for key, each in self._verdicts.items() if key in wanted}
         self._data = {place: each for place, each in self._data.items() if each[2][0] in wanted}
-        groups = (name.partition(".")[2] for name, each in rulings.items() if each.is_awaited)
-        self._publish(loaded, choice.rejected, frozenset(groups))
+        self._awaited = frozenset(_group(name) for name, each in rulings.items() if each.is_awaited)
+        self._renewed = frozenset(_group(name) for name, each in rulings.items() if each.is_renewed)
+        self._publish(loaded, choice.rejected)
 
     def _definition(self, name: str) -> Tree | None:
         """Of an own one the versions of this release, and whatever others the cluster has."""
@@ -254,6 +261,15 @@ class RuleBook:
         if verdict is None:
             return RulesState.TRIED, key, data
         return RulesState.BAD if verdict.rule is None else RulesState.GOOD, key, data
+
+    def _hidden(self, name: str, source: RuleSource | None, kept: RuleSource | None, definition: Tree | None) -> str:
+        """What keeps a set with another hub than the one before from being used; code is not kept, and so not asked."""
+        if source is None or definition is None or source.anyway or source.tree.get("python") or name in self._own:
+            return ""
+        held = self._entries.get(name)
+        hub, hub_held = source.tree.get("hub"), "" if held is None else held.source.tree.get("hub")
+        before = hub_held if kept is None or hub_held == hub else kept.tree.get("hub")
+        return hidden_by(str(before or ""), str(hub), definition)
 
     def _encoded(self, name: str, source: RuleSource, definition: Tree) -> tuple[Key, bytes]:
         """The set with its schemas, and their digest; large ones are not written again for nothing."""
@@ -301,11 +317,11 @@ class RuleBook:
             definition=self.definitions.ref(name),
         )
 
-    def _publish(self, loaded: dict[str, Loaded], rejected: tuple[Rejection, ...], awaited: frozenset[str]) -> None:
+    def _publish(self, loaded: dict[str, Loaded], rejected: tuple[Rejection, ...]) -> None:
         changed = [name for name in {**self.loaded, **loaded} if self.loaded.get(name) != loaded.get(name)]
         unused = () if rejected == self.rejected else (*self.rejected, *rejected)
         self._tell_unused(rejected)
-        self.loaded, self.rejected, self._awaited, self._has_looked = loaded, rejected, awaited, True
+        self.loaded, self.rejected, self._has_looked = loaded, rejected, True
         self._put_in_force()
         self._shown(loaded)
         for name in changed:
@@ -337,4 +353,8 @@ class RuleBook:
             elsewhere = self._pool.by(RuleData(MAKER, b"[" + b",".join(each.data for each in entries) + b"]"))
         # Code of others may take its time: it gets none of this process's.
         small = 0 if any(each.source.tree.get("python") for each in entries) else SMALL_REVIEW
-        self._in_force = InForce(rules, elsewhere, small, self._awaited, self._has_looked)
+        self._in_force = InForce(rules, elsewhere, small, self._awaited, self._renewed, self._has_looked)
+
+
+def _group(crd: str) -> str:
+    return crd.partition(".")[2]

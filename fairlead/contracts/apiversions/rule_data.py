@@ -62,7 +62,7 @@ def conversion_rule(crd: str, kind: KindConversion) -> ConversionRule:
 
     def converted(tree: Tree, desired: str) -> Made:
         found = convert(tree, desired[start:], kind)
-        return Made(found.tree, found.discarded, found.carried_bytes)
+        return Made(found.tree, found.discarded, found.carried_bytes, found.is_beyond)
 
     versions = tuple(f"{kind.group}/{each}" for each in kind.versions)
     return ConversionRule(kind.kind, versions, converted, ConversionRefused, crd)

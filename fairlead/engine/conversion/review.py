@@ -38,6 +38,8 @@ class Made(Struct, frozen=True):
     discarded: int = 0
     """Leaves that were carried with the object and count for nothing any more."""
     carried_bytes: int = 0
+    is_beyond: bool = False
+    """Whether it has fields that its version has not here: the definition may be another one by now."""
 
 
 class ConversionRule(Struct, frozen=True):
@@ -86,6 +88,8 @@ class ConversionAnswer(Struct, frozen=True):
     """The version that was asked for."""
     unknown: str = ""
     """The group of a version that no rule is about; empty: all are known."""
+    beyond: str = ""
+    """The group of an object with fields that its version has not here; empty: there is none."""
     tallies: tuple[Tally, ...] = ()
 
 
@@ -139,6 +143,7 @@ def _answered(request: _Request, version: str, rules: Rules, manner: Manner) -> 
         answered = _failure(version, request.uid, "BadRequest", text)
         return ConversionAnswer(200, answered, len(objects), text, desired=request.desired, unknown=unknown)
     made: list[Raw] = []
+    beyond = ""
     failures: list[_Failure] = []
     tallies = _Tallies(manner.tallies)
     for index, raw in enumerate(objects):
@@ -147,13 +152,14 @@ def _answered(request: _Request, version: str, rules: Rules, manner: Manner) -> 
                 failures.append(_Failure(f"object {index} {text}", mistake, is_unknown))
                 if len(failures) == MOST_NAMED:
                     break
-            case converted:
+            case (converted, is_beyond):
                 made.append(converted)
+                beyond = request.desired.rpartition("/")[0] if is_beyond else beyond
     if failures:
         return _failed(request, version, failures, tallies)
     response = {"uid": request.uid, "result": {"status": "Success"}, "convertedObjects": made}
     answered = _encoded(version, response)
-    return ConversionAnswer(200, answered, len(objects), desired=request.desired, tallies=tallies.found)
+    return ConversionAnswer(200, answered, len(objects), desired=request.desired, beyond=beyond, tallies=tallies.found)
 
 
 def _failed(request: _Request, version: str, failures: Sequence[_Failure], tallies: _Tallies) -> ConversionAnswer:
@@ -237,7 +243,8 @@ def _pairs(rules: Rules) -> Iterator[tuple[ConversionRule, str, str]]:
                     yield rule, source, desired
 
 
-def _from_raw(raw: Raw, desired: str, rules: Rules, tallies: _Tallies) -> Raw | _Failure:
+def _from_raw(raw: Raw, desired: str, rules: Rules, tallies: _Tallies) -> tuple[Raw, bool] | _Failure:
+    """The object, and whether it has fields that its version has not here."""
     begun = tallies.begin()
     try:
         tree = msgspec.json.decode(raw)
@@ -259,7 +266,7 @@ def _from_raw(raw: Raw, desired: str, rules: Rules, tallies: _Tallies) -> Raw | 
         return _Failure(f"to {_shown(desired)}: it is nested too deeply")
     if rule is not None:
         tallies.end(begun, rule, tree["apiVersion"], converted)
-    return written
+    return written, converted.is_beyond
 
 
 def _named(tree: object, desired: str, rules: Rules) -> ConversionRule | None:

@@ -63,6 +63,9 @@ class InForce(Struct, frozen=True):
     """Bytes that are converted in place where there is somewhere else."""
     awaited: frozenset[str] = frozenset()
     """Groups whose rules are there in a moment: who asks for them is told to come again."""
+    renewed: frozenset[str] = frozenset()
+    """Groups of definitions that have changed, while their rules are tried anew: by those in force, objects with a new
+    field would be converted as if no other version had it."""
     is_complete: bool = True
     """False while it is not known yet which rules there are: those of any group may be there in a moment."""
 
@@ -97,7 +100,7 @@ class AnsweredReview(Struct, frozen=True):
 
 
 class _Busy(Exception):
-    """More reviews wait than may."""
+    """The review cannot be answered now; the text says why."""
 
 
 class ConversionHandler:
@@ -177,12 +180,17 @@ class ConversionHandler:
             self._turns.release()
 
     async def _learned(self, body: bytes, until: float) -> ConversionAnswer:
-        """A version that nobody knows may be new: it is looked for once."""
+        """A version that nobody knows may be new, and so may a field: it is looked for once."""
         converted = await self._converted(body, self._in_force(), until)
-        if not converted.unknown or self._terms.learn is None:
+        group = converted.unknown or converted.beyond
+        if not group or self._terms.learn is None:
             return converted
-        await self._terms.learn(converted.unknown)
-        return await self._converted(body, self._in_force(), until)
+        await self._terms.learn(group)
+        by = self._in_force()
+        converted = await self._converted(body, by, until)
+        if converted.beyond in by.renewed:
+            raise _Busy("the definition of these objects has changed, and their rules are being tried with it")
+        return converted
 
     async def _converted(self, body: bytes, by: InForce, until: float) -> ConversionAnswer:
         manner = self._terms.manner

@@ -45,7 +45,7 @@ from kubeloop.discovery import discover
 from kubeloop.errors import Garbled
 from kubeloop.objects.core import SECRETS
 from kubeloop.objects.meta import Meta, Resource
-from kubeloop.records import Outdated, Records, TooLarge
+from kubeloop.records import Outdated, ReadOnly, Records, TooLarge
 from kubeloop.sealing import seal
 
 __all__ = ["AskContext", "Heard", "asker", "bad_of", "has_effect", "is_passing", "wrong_cluster"]
@@ -160,7 +160,7 @@ async def _recorded(asked: ReadRecord | SwapRecord, outside: AskContext) -> Answ
                 return Good(version=await _records(outside).swap(record, version, value, lasts))
             except Outdated as error:
                 return Bad("conflict", str(error))
-            except TooLarge as error:
+            except (ReadOnly, TooLarge) as error:
                 return Bad("failed", str(error))
         case _:
             assert_never(asked)

@@ -10,7 +10,7 @@ import msgspec
 import pytest
 
 from fairlead.engine.conversion.pool import Pool
-from fairlead.engine.conversion.review import USUAL_MANNER, ConversionAnswer, Manner, Rules, answer
+from fairlead.engine.conversion.review import USUAL_MANNER, ConversionAnswer, Made, Manner, Rules, answer
 from fairlead.engine.conversion.webhook import MOST_WAITING, ConversionHandler, InForce, ReviewTerms
 from fairlead.engine.conversion.worker import RuleData, TooSlow, Worker, WorkerDied
 from kubeloop.calls import Reply
@@ -168,6 +168,42 @@ def test_what_is_not_ready_is_told_to_come_again() -> None:
         assert second.status == 200
 
     run(scenario(), seed=0)
+
+
+def an_object_with_a_new_field(*renewed: frozenset[str]) -> tuple[Reply, int]:
+    """`renewed`: what is known of groups whose rules are tried anew, look after look; and how often it is looked."""
+
+    async def scenario() -> tuple[Reply, int]:
+        learned: list[str] = []
+        (rule,) = RULES
+        beyond = msgspec.structs.replace(
+            rule, convert=lambda tree, to: Made({**tree, "apiVersion": to}, is_beyond=True)
+        )
+
+        async def learn(group: str) -> None:
+            learned.append(group)
+
+        def in_force() -> InForce:
+            of = renewed[min(len(learned), len(renewed) - 1)]
+            return InForce((beyond,) if of or not learned else RULES, renewed=of)
+
+        handler = ConversionHandler(in_force, Log().logger(), terms=ReviewTerms(manner=PLAIN, learn=learn))
+        return await handler(call(SMALL)), len(learned)
+
+    return run(scenario(), seed=0)
+
+
+def test_an_object_with_a_field_that_is_new_is_converted_by_the_definition_that_has_it() -> None:
+    reply, looks = an_object_with_a_new_field(frozenset(), frozenset())
+
+    assert (reply.status, looks) == (200, 1)
+    assert msgspec.json.decode(reply.body)["response"]["convertedObjects"][0]["apiVersion"] == NEW
+
+
+def test_who_sends_it_before_rules_have_been_tried_with_that_definition_is_told_to_come_again() -> None:
+    reply, looks = an_object_with_a_new_field(frozenset({"shop.example.com"}))
+
+    assert (reply.status, dict(reply.headers)["Retry-After"], looks) == (503, "1", 1)
 
 
 def asked_for_a_new_version(

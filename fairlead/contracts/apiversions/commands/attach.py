@@ -14,6 +14,7 @@ from fairlead.contracts.apiversions.commands.live_definition import NoDefinition
 from fairlead.contracts.apiversions.commands.rule_sources import rule_sets
 from fairlead.contracts.apiversions.commands.said import complain, show
 from fairlead.contracts.apiversions.decide.convert import KindConversion
+from fairlead.contracts.apiversions.decide.hub_changes import hidden_by
 from fairlead.contracts.apiversions.decide.payload_look import LookFailed, told
 from fairlead.contracts.apiversions.decide.rule_sets import RuleSet, RulesRejected, kind_of
 from fairlead.contracts.apiversions.decide.trees import Tree
@@ -24,7 +25,7 @@ from fairlead.engine.command import Invocation, Precondition, Subcommand, Usage
 from fairlead.engine.decide.owned_definitions import is_olms, is_webhook, place_of, wrote_conversion
 from kubeloop import clock
 from kubeloop.client import Client
-from kubeloop.errors import NotFound
+from kubeloop.errors import Conflict, NotFound
 
 WAIT_SECONDS = 60.0
 BETWEEN_LOOKS = 0.5
@@ -71,14 +72,23 @@ async def _run(called: Invocation) -> int:
         return codes.FINDINGS
     _refuse_others(definition)
     home = journal_namespace(definition, given.operator_namespace)
+    before = await attach_map.held(called.client, home, given.crd)
     await _refuse_other_maps(called.client, home, given.crd)
+    await _refuse_other_hub(called.client, home, definition, rules, yes=given.yes)
     await _refuse_payloads(called.client, definition, kind, yes=given.yes)
     tree = msgspec.to_builtins(rules)
     try:
-        await attach_map.store(called.client, home, tree, anyway=given.yes, dry_run=given.dry_run)
+        await attach_map.store(called.client, home, tree, before, anyway=given.yes, dry_run=given.dry_run)
     except NotFound:
         raise Precondition(_no_home(home)) from None
-    return await _awaited(called, home)
+    except Conflict:
+        return complain(_outrun(home, given.crd), codes.CHANGED)
+    return await _awaited(called, home, tree)
+
+
+def _outrun(home: str, crd: str) -> str:
+    name = f"{home}/{attach_map.map_name(crd)}"
+    return f"somebody else has written ConfigMap {name} meanwhile: see which rules it has, and run it again for these"
 
 
 def _no_home(home: str) -> str:
@@ -130,6 +140,14 @@ async def _refuse_other_maps(client: Client, home: str, crd: str) -> None:
         )
 
 
+async def _refuse_other_hub(client: Client, home: str, definition: Tree, rules: RuleSet, *, yes: bool) -> None:
+    if yes or rules.python:
+        return
+    before = await attach_map.hub_in_force(client, home, rules.crd)
+    if found := hidden_by(before, rules.hub, definition):
+        raise Precondition(f"{found}, or say --yes")
+
+
 async def _refuse_payloads(client: Client, definition: Tree, kind: KindConversion, *, yes: bool) -> None:
     if yes or is_attached(definition):
         return
@@ -140,7 +158,7 @@ async def _refuse_payloads(client: Client, definition: Tree, kind: KindConversio
         raise Precondition(f"{told(look)}; write them anew, or have them converted as they are with --yes")
 
 
-async def _awaited(called: Invocation, home: str) -> int:
+async def _awaited(called: Invocation, home: str, rules: Tree) -> int:
     given = called.arguments
     name = f"{home}/{attach_map.map_name(given.crd)}"
     result = {"crd": given.crd, "configMap": name, "dryRun": given.dry_run, "attached": False}
@@ -157,6 +175,8 @@ async def _awaited(called: Invocation, home: str) -> int:
             waited = f"{given.crd} is not attached after {given.timeout:g} seconds"
             return complain(f"{waited}: see that the operator runs, and what the Events of the ConfigMap say")
         await asyncio.sleep(BETWEEN_LOOKS)
+    if not await attach_map.holds(called.client, home, rules):
+        return complain(_outrun(home, given.crd), codes.CHANGED)
     show(result | {"attached": True}, given.output, f"{given.crd} is attached: its rules are in ConfigMap {name}")
     return codes.DONE
 

@@ -46,7 +46,11 @@ async def _run(called: Invocation) -> int:
         return complain(str(error))
     home = journal_namespace(definition, given.operator_namespace or _home(definition))
     await _check(called, definition, home)
-    await attach_map.stop_asking(called.client, home, given.crd, dry_run=given.dry_run)
+    try:
+        await attach_map.stop_asking(called.client, home, given.crd, dry_run=given.dry_run)
+    except Conflict:
+        text = f"somebody else has written the rules of {given.crd} meanwhile: see whether it is to be detached"
+        return complain(f"{text}, and run it again", codes.CHANGED)
     try:
         notes = await _written(called, definition)
     except NotFound:

@@ -92,7 +92,7 @@ async def _one(called: Invocation, name: str) -> tuple[int, Migrated | None]:
         cut = f"interrupted; run `fairlead api migrate {name}` again and it goes on where it was"
         return complain(cut, codes.RESUMABLE), None
     except (JobStopped, LostLease) as error:
-        return complain(f"{name}: {error}; run the command again and it goes on where it was"), None
+        return complain(f"{name}: {error}; run the command again, which goes on where its journal says"), None
     except Precondition as error:  # of one CRD; the others are migrated
         return complain(str(error), codes.PRECONDITION), None
     if journal.phase is MigrationPhase.CHECK:

@@ -13,7 +13,7 @@ from fairlead.contracts.apiversions.decide.rule_sources import RuleSource
 from fairlead.contracts.apiversions.kinds import RULES_LABEL
 from fairlead.contracts.apiversions.source_files import RuleMap, in_maps
 from kubeloop.client import Client
-from kubeloop.errors import Forbidden
+from kubeloop.errors import Conflict, Forbidden
 from kubeloop.objects.core import CONFIGMAPS
 
 
@@ -21,10 +21,9 @@ class Outdated(Struct, frozen=True):
     """A set in a ConfigMap that names the version."""
 
     source: RuleSource
-    namespace: str
+    held: RuleMap
     is_ours: bool
     """Whether `attach` wrote it."""
-    anyway: bool
 
 
 async def outdated(client: Client, crd: str, version: str) -> tuple[Outdated, ...]:
@@ -34,7 +33,7 @@ async def outdated(client: Client, crd: str, version: str) -> tuple[Outdated, ..
     except Forbidden:
         return ()
     return tuple(
-        Outdated(source, each.metadata.namespace, each.metadata.name == attach_map.map_name(crd), source.anyway)
+        Outdated(source, each, each.metadata.name == attach_map.map_name(crd))
         for each in listed.items
         for source in in_maps([each])
         if source.crd == crd and version in _named(source)
@@ -49,13 +48,23 @@ async def put_right(client: Client, crd: str, version: str, *, dry_run: bool) ->
         if each.source.tree.get("hub") == version:
             said.append(f"{place} has {version} as its hub: rewrite it with `fairlead api rules rehub`")
         elif each.is_ours:
-            left = [one for one in each.source.tree["spokes"] if one.get("version") != version]
-            rules = {**each.source.tree, "spokes": left}
-            await attach_map.store(client, each.namespace, rules, anyway=each.anyway, dry_run=dry_run)
-            said.append(f"{place} {'would name' if dry_run else 'names'} {version} no longer")
+            said.append(f"{place} {await _shortened(client, each, version, dry_run=dry_run)}")
         else:
             said.append(f"{place} still names {version}: take it out of the spokes there, else the set is rejected")
     return tuple(said)
+
+
+async def _shortened(client: Client, found: Outdated, version: str, *, dry_run: bool) -> str:
+    """What became of it, as the end of a sentence."""
+    tree = found.source.tree
+    rules = {**tree, "spokes": [each for each in tree["spokes"] if each.get("version") != version]}
+    anyway, attach = found.source.anyway, tree.get("attach") is True
+    namespace = found.held.metadata.namespace
+    try:
+        await attach_map.store(client, namespace, rules, found.held, anyway=anyway, dry_run=dry_run, attach=attach)
+    except Conflict:
+        return f"is written by somebody else and may still name {version}: run the command again"
+    return f"{'would name' if dry_run else 'names'} {version} no longer"
 
 
 def _named(source: RuleSource) -> tuple[str, ...]:

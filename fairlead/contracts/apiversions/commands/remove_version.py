@@ -44,7 +44,12 @@ async def _run(called: Invocation) -> int:
             return LifecycleStep(said=f"{given.crd}: {given.version} is removed already")
         uses = await uses_of(called.client, live, named=given.dependents)
         step = removed(live, given.version, uses)
-        if isinstance(step, LifecycleStep) and given.version in uses.carried:
+        # Nothing brings back what is taken off, so the server is asked first whether the version may go.
+        if (
+            isinstance(step, LifecycleStep)
+            and given.version in uses.carried
+            and await version_step.would_be_taken(called.client, live, step)
+        ):
             count = await _forget(called.client, live, given.version, dry_run=given.dry_run)
             said = "would be" if given.dry_run else "is"
             print(f"what {counted(count, 'object')} carried for {given.version} {said} taken off", file=sys.stderr)

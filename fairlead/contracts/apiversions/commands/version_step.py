@@ -26,7 +26,7 @@ from kubeloop.client import Client
 from kubeloop.discovery import served_names
 from kubeloop.errors import Conflict, NotFound
 from kubeloop.objects.meta import Ref
-from kubeloop.request import JSON_PATCH, dry, patch
+from kubeloop.request import JSON_PATCH, Request, dry, patch
 
 IN_FORCE_SECONDS = 30.0
 BETWEEN_LOOKS = 0.2
@@ -84,12 +84,7 @@ async def _tried(
 async def _take(called: Invocation, live: Tree, step: LifecycleStep) -> int | None:
     given = called.arguments
     if step.patch:
-        request = patch(
-            Ref(DEFINITIONS, "", name_of(live), live["metadata"]["uid"]),
-            JSON_PATCH,
-            msgspec.json.encode(step.patch),
-            resource_version=live["metadata"]["resourceVersion"],
-        )
+        request = _request(live, step)
         try:
             answer = await called.client.call(dry(request) if given.dry_run else request)
         except (Conflict, NotFound):
@@ -101,6 +96,24 @@ async def _take(called: Invocation, live: Tree, step: LifecycleStep) -> int | No
     would = "tried, nothing is written: " if given.dry_run and step.patch else ""
     _show(called, live, changed=bool(step.patch) and not given.dry_run, text=f"{would}{step.said}")
     return codes.DONE
+
+
+def _request(live: Tree, step: LifecycleStep) -> Request:
+    return patch(
+        Ref(DEFINITIONS, "", name_of(live), live["metadata"]["uid"]),
+        JSON_PATCH,
+        msgspec.json.encode(step.patch),
+        resource_version=live["metadata"]["resourceVersion"],
+    )
+
+
+async def would_be_taken(client: Client, live: Tree, step: LifecycleStep) -> bool:
+    """Whether the CRD is as it was decided about; raises KubeError where the server refuses the write."""
+    try:
+        await client.call(dry(_request(live, step)))
+    except (Conflict, NotFound):
+        return False
+    return True
 
 
 def _show(called: Invocation, live: Tree, *, changed: bool, text: str, reasons: tuple[str, ...] = ()) -> None:

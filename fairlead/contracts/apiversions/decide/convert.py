@@ -102,6 +102,8 @@ class ConvertedObject(Struct, frozen=True):
     discarded: int = 0
     """Carried leaves that count for nothing any more, because somebody changed what they were derived from."""
     carried_bytes: int = 0
+    is_beyond: bool = False
+    """Whether it has fields that its own version has not here: API servers send none that theirs does not have."""
 
 
 def convert(tree: Tree, wanted: str, kind: KindConversion) -> ConvertedObject:
@@ -116,7 +118,9 @@ def convert(tree: Tree, wanted: str, kind: KindConversion) -> ConvertedObject:
     held = metadata.get("annotations")
     annotations: dict[str, str] = dict(held) if isinstance(held, dict) else {}
     discarded = 0
-    for leg in _legs(name, wanted, kind):
+    legs = _legs(name, wanted, kind)
+    is_beyond = bool(legs) and legs[0].source.pruned(body) is not body
+    for leg in legs:
         body, annotations, stale = _gone(body, annotations, leg)
         discarded += stale
     if annotations != (held if isinstance(held, dict) else {}):
@@ -126,7 +130,7 @@ def convert(tree: Tree, wanted: str, kind: KindConversion) -> ConvertedObject:
             del metadata["annotations"]
     carried = sum(len(key) + len(value) for key, value in annotations.items() if key.startswith(CARRY_PREFIX))
     head = {"apiVersion": f"{kind.group}/{wanted}", "kind": tree["kind"], "metadata": metadata}
-    return ConvertedObject({**head, **body}, discarded, carried)
+    return ConvertedObject({**head, **body}, discarded, carried, is_beyond)
 
 
 def _legs(name: str, wanted: str, kind: KindConversion) -> tuple[Leg, ...]:

@@ -18,32 +18,49 @@ FIELD, KEY, VALUE = "f:", "k:", "v:"
 SELF = "."
 
 
-def part_of(value: Any, fields: Mapping[str, Any]) -> Any:
-    """What of the value the fields name; Absent where none of it is there."""
+def part_of(value: Any, fields: Mapping[str, Any], node: Node | None) -> Any:
+    """What of the value, which is of this schema, the fields name; Absent where none of it is there."""
     inside = {key: below for key, below in fields.items() if key != SELF}
     if not inside:
-        return value
+        return _itself(value, node)
     if isinstance(value, dict):
         found = {}
         for key, below in inside.items():
             name = key.removeprefix(FIELD)
-            if key.startswith(FIELD) and name in value and (part := part_of(value[name], below or {})) is not Absent:
+            if not key.startswith(FIELD) or name not in value:
+                continue
+            if (part := part_of(value[name], below or {}, _child(node, name))) is not Absent:
                 found[name] = part
         return found or Absent
     if isinstance(value, list):
-        items = [part for each in value if (part := _part_of_item(each, inside)) is not Absent]
+        inner = None if node is None else node.items
+        items = [part for each in value if (part := _part_of_item(each, inside, inner)) is not Absent]
         return items or Absent
     return Absent
 
 
-def _part_of_item(item: Any, fields: Mapping[str, Any]) -> Any:
+def _itself(value: Any, node: Node | None) -> Any:
+    """What is owned where nothing below is named: all of a leaf, and of what others may own parts of only that it is
+    there, as is left to a creator when somebody else applies what is inside with force."""
+    if isinstance(value, dict) and not _is_atomic_map(node):
+        return {}
+    if isinstance(value, list) and node is not None and node.list_type in ("map", "set"):
+        return []
+    return value
+
+
+def _is_atomic_map(node: Node | None) -> bool:
+    return node is not None and node.source.get("x-kubernetes-map-type") == "atomic"
+
+
+def _part_of_item(item: Any, fields: Mapping[str, Any], node: Node | None) -> Any:
     for key, below in fields.items():
         wanted = _decoded(key[2:])
         if key.startswith(VALUE) and wanted == item:
             return item
         if key.startswith(KEY) and isinstance(wanted, dict) and isinstance(item, dict) and _has(item, wanted):
             inside = {name: each for name, each in (below or {}).items() if name != SELF}
-            part = part_of(item, inside) if inside else {}
+            part = part_of(item, inside, node) if inside else {}
             return {**wanted, **(part if isinstance(part, dict) else {})}
     return Absent
 
@@ -62,7 +79,7 @@ def _decoded(text: str) -> Any:
 def fields_of(value: Any, node: Node | None) -> dict[str, Any]:
     """The names of all that is in the value, as the schema tells lists and maps apart; empty for a leaf."""
     if isinstance(value, dict):
-        if node is not None and node.source.get("x-kubernetes-map-type") == "atomic":
+        if _is_atomic_map(node):
             return {}
         return {f"{FIELD}{name}": fields_of(each, _child(node, name)) for name, each in value.items()}
     if isinstance(value, list) and node is not None and node.list_type == "map":

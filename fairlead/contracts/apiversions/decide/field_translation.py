@@ -31,7 +31,8 @@ def translated(entry: Entry, tree: Tree, storage: str, schema: Node, kind: KindC
         return head
     try:
         there = convert(tree, version, kind).tree
-        part = part_of({key: value for key, value in there.items() if key not in RESERVED}, owned)
+        own = kind.hub.schema if version == kind.hub.name else kind.spokes[version].version.schema
+        part = part_of({key: value for key, value in there.items() if key not in RESERVED}, owned, own)
         if part is Absent:
             return head
         bare = {"apiVersion": there["apiVersion"], "kind": there["kind"], "metadata": {}, **part}

@@ -45,6 +45,8 @@ class Ruling(Struct, frozen=True):
     state: State
     is_awaited: bool = False
     """Whether nothing is in force, and something may be in a moment."""
+    is_renewed: bool = False
+    """Whether what is in force may be followed by another in a moment."""
 
 
 class Loaded(Struct, frozen=True, kw_only=True):
@@ -76,12 +78,13 @@ def ruled(source: RulesState, kept: RulesState, *, is_held: bool) -> Ruling:
     """What is used, by what is known of the set that counts, of the kept one, and whether rules are in force."""
     if source is RulesState.GOOD:
         return Ruling(Use.SOURCE, State.LOADED)
+    is_tried = RulesState.TRIED in (source, kept)
     if source is RulesState.TRIED and is_held:
-        return Ruling(Use.HELD, State.LAST_GOOD)
+        return Ruling(Use.HELD, State.LAST_GOOD, is_renewed=True)
     if kept is RulesState.GOOD:
         return Ruling(Use.KEPT, State.LAST_GOOD)
     if is_held:
-        return Ruling(Use.HELD, State.LAST_GOOD)
-    if RulesState.TRIED in (source, kept):
+        return Ruling(Use.HELD, State.LAST_GOOD, is_renewed=is_tried)
+    if is_tried:
         return Ruling(Use.NOTHING, State.MISSING, is_awaited=True)
     return Ruling(Use.NOTHING, State.REJECTED if source is RulesState.BAD else State.MISSING)

@@ -12,7 +12,7 @@ from typing import Any, TypeAlias
 
 from msgspec import structs
 
-from fairlead.contracts.apiversions.decide.trees import Tree, copied
+from fairlead.contracts.apiversions.decide.trees import Tree, copied, same
 from kubeloop.schemas.structural import Node, prune
 
 Pruner: TypeAlias = Callable[[Any], Any]
@@ -112,7 +112,7 @@ def _copying(node: Node) -> Pruner:
     def pruned(value: Any) -> Any:
         made: Tree = {"inside": copied(value)}
         prune(made, root)
-        return made["inside"]
+        return value if same(made["inside"], value) else made["inside"]
 
     return pruned
 

@@ -99,6 +99,15 @@ def test_a_field_that_is_dropped_has_no_owner_any_more() -> None:
     assert in_storage({"f:spec": {"f:legacyMode": {}}}, kind=a_kind()) == {}
 
 
+def test_whoever_lost_all_that_is_inside_of_a_map_or_a_keyed_list_owns_no_more_than_itself_afterwards() -> None:
+    """So managedFields name what is left to a creator when somebody else applies the rest with force."""
+    assert in_storage({"f:spec": {}}, kind=a_kind()) == {"f:spec": {}}
+    assert in_storage({"f:spec": {".": {}, "f:size": {}}}, kind=a_kind()) == {"f:spec": {"f:size": {}}}
+    assert in_storage({"f:spec": {"f:parts": {}, "f:paint": {}}}, "v2", a_kind()) == {
+        "f:spec": {"f:parts": {}, "f:paint": {}}
+    }
+
+
 def test_without_rules_fields_keep_their_names_where_there_are_such() -> None:
     fields: Tree = {"f:spec": {"f:size": {}, "f:legacyMode": {}}}
 
@@ -119,7 +128,7 @@ def test_without_rules_fields_keep_their_names_where_there_are_such() -> None:
     ],
 )
 def test_fields_name_parts_of_an_object(fields: Tree, part: Any) -> None:
-    assert part_of(WIDGET["spec"], fields) == part
+    assert part_of(WIDGET["spec"], fields, SCHEMA.properties["spec"]) == part
 
 
 def test_items_of_lists_are_named_by_their_keys() -> None:

@@ -63,11 +63,12 @@ NONE, TRIED, GOOD, BAD = RulesState.NONE, RulesState.TRIED, RulesState.GOOD, Rul
     [
         (GOOD, NONE, False, Ruling(Use.SOURCE, State.LOADED)),
         (GOOD, GOOD, True, Ruling(Use.SOURCE, State.LOADED)),
-        (TRIED, NONE, True, Ruling(Use.HELD, State.LAST_GOOD)),
+        (TRIED, NONE, True, Ruling(Use.HELD, State.LAST_GOOD, is_renewed=True)),
         (TRIED, GOOD, False, Ruling(Use.KEPT, State.LAST_GOOD)),
         (TRIED, NONE, False, Ruling(Use.NOTHING, State.MISSING, is_awaited=True)),
         (BAD, GOOD, True, Ruling(Use.KEPT, State.LAST_GOOD)),
         (BAD, BAD, True, Ruling(Use.HELD, State.LAST_GOOD)),
+        (BAD, TRIED, True, Ruling(Use.HELD, State.LAST_GOOD, is_renewed=True)),
         (BAD, TRIED, False, Ruling(Use.NOTHING, State.MISSING, is_awaited=True)),
         (BAD, NONE, False, Ruling(Use.NOTHING, State.REJECTED)),
         (NONE, GOOD, False, Ruling(Use.KEPT, State.LAST_GOOD)),
