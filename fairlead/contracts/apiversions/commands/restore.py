@@ -102,6 +102,7 @@ async def world_of(
         schemas=schemas,
         depths=below,
         uids=frozenset(uids),
+        versions=frozenset(each["name"] for each in live["spec"]["versions"]),
     )
 
 

@@ -25,7 +25,9 @@ from fairlead.core.act import Create, Does, Patch, PatchKind, Replace
 from fairlead.core.ask import Answers, Ask, Bad, Good, Need, Read, ReadRecord, SwapRecord
 from fairlead.core.decision import Decision, Hold
 from fairlead.core.reason import Reason
+from fairlead.engine.decide import managed_fields
 from fairlead.engine.decide.job import JobSnapshot, StepResult, journaled
+from fairlead.engine.decide.managed_fields import Entry, Fields
 from kubeloop.objects.meta import Ref, Resource
 from kubeloop.schemas.structural import Node
 
@@ -59,6 +61,8 @@ class RestoreWorld(Struct, frozen=True):
     """By path, of objects that others of the backup own: how many stand above them."""
     uids: frozenset[str] = frozenset()
     """Of the objects of the backup."""
+    versions: frozenset[str] = frozenset()
+    """That the definition has now."""
 
     def objects_from(self, begins: int) -> tuple[str, ...]:
         """The next page: none of them owns another."""
@@ -126,7 +130,7 @@ def step(seen: Snapshot, now: datetime) -> StepResult[RestoreJournal] | Need:
 def _objects(
     journal: RestoreJournal, seen: Snapshot, paths: tuple[str, ...], now: datetime
 ) -> StepResult[RestoreJournal] | Need:
-    ends = walked([_Walk(seen, path).walk for path in paths])
+    ends = walked([_Walk(seen, path, now).walk for path in paths])
     if isinstance(ends, Need):
         return ends
     fates = [each for each in ends if isinstance(each, Fate)]
@@ -166,6 +170,7 @@ class _Walk(Struct):
 
     seen: Snapshot
     path: str
+    now: datetime
 
     def walk(self) -> Fate:
         answers, parts = self.seen.answers, self.seen.world.parts
@@ -249,10 +254,27 @@ class _Walk(Struct):
             live = self._written(parts.ref(saved), object_parts.over(saved, live), live, "")
         if not parts.same_status(saved, live):
             live = self._written(parts.ref(saved), object_parts.with_status(saved, live), live, "status")
-        if object_parts.managers(live, of=MANAGER) and (managed := object_parts.managers(saved, but=MANAGER)):
+        is_disowned = live is not begun and not object_parts.managers(live)
+        if (object_parts.managers(live, of=MANAGER) or is_disowned) and (managed := self._managers(saved)):
             good(self.seen.answers, owners(parts.ref(saved), managed, live))
             return True
         return live is not begun
+
+    def _managers(self, saved: Tree) -> list[Entry]:
+        """Whose the fields were, in versions that are there: an apply fails where one is named that is not."""
+        world = self.seen.world
+        entries, here = object_parts.managers(saved, but=MANAGER), world.parts.resource
+
+        def goes(api_version: str) -> bool:
+            group, _, version = api_version.rpartition("/")
+            return group == here.group and version not in world.versions
+
+        def in_this(entry: Entry) -> Fields:
+            return managed_fields.known_fields(entry.get("fieldsV1") or {}, world.schemas[here.version])
+
+        if not managed_fields.names_version(entries, goes):
+            return entries
+        return managed_fields.moved(entries, goes, here.api_version, in_this, self.now)
 
     def _written(self, ref: Ref, body: bytes, live: Tree, subresource: str) -> Tree:
         write = Replace(
