@@ -171,6 +171,15 @@ def publish(seen: RotationSnapshot, stored: StoredSecret, now: datetime) -> Deci
     return Decision("publish", Move(Reason.TRUSTING, writes))
 
 
+def keep(seen: RotationSnapshot, stored: StoredSecret, now: datetime) -> Decision | Need | None:
+    """An exchange that is held up must not outlast the certificate that is served meanwhile."""
+    keys, before = stored.now, seen.times.rotate_before
+    is_steady = stored.phase in (RotationPhase.STEADY, RotationPhase.REQUESTED)
+    if is_steady or not keys.can_sign or _left(keys.leaf, now) > before or _left(keys.authority, now) <= before:
+        return None
+    return renew(seen, stored, now)
+
+
 def start(seen: RotationSnapshot, stored: StoredSecret, now: datetime) -> Decision | Need | None:
     """Steady: a certificate or an authority that comes close to its end is followed by another."""
     if stored.phase not in (RotationPhase.STEADY, RotationPhase.REQUESTED):
@@ -277,6 +286,7 @@ RULES: tuple[Callable[[RotationSnapshot, StoredSecret, datetime], Decision | Nee
     mend,
     redo,
     publish,
+    keep,
     start,
     trust,
     switch,

@@ -173,6 +173,29 @@ def test_a_replica_that_is_behind_keeps_the_authority_before_trusted() -> None:
     assert world.trusted() == [world.entry("ca.crt")]
 
 
+@pytest.mark.parametrize("held_up_by", ["a replica", "the keeper of a bundle"])
+def test_a_certificate_is_renewed_before_its_end_while_an_exchange_of_the_authority_is_held_up(held_up_by: str) -> None:
+    """As where a network policy lets nobody but the API server call replicas, and the leader never sees what they
+    show."""
+    world = a_steady_world()
+    if held_up_by == "a replica":
+        world.deaf = {1}
+    else:
+        world.keepers = {"widgets.example.test": "cert-manager.io/inject-ca-from"}
+    world.request()
+    world.run(timedelta(seconds=30))
+    phase, leaf = world.entry("phase"), world.entry("tls.crt")
+    assert phase in ("switched", "trusted")
+
+    world.now += timedelta(hours=8760) - timedelta(hours=23)
+    world.run(timedelta(seconds=5))
+
+    assert world.entry("tls.crt") != leaf
+    assert world.entry("phase") == phase
+    assert world.replicas[0].leaf == world.entry("tls.crt")
+    assert rules(world).count("renew") == 1
+
+
 @pytest.mark.parametrize("crash", range(10))
 @pytest.mark.parametrize("behind", [set(), {0}, {1}], ids=["all look", "the leader is behind", "another is behind"])
 def test_a_leader_that_dies_after_any_write_is_followed_by_one_that_ends_the_rotation(
