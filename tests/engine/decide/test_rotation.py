@@ -236,6 +236,37 @@ def test_a_secret_that_somebody_deletes_comes_back_as_it_was() -> None:
     assert rules(world) == ["restore"]
 
 
+@pytest.mark.parametrize("leader", ["the same leader", "a new leader", "a leader that shows nothing yet"])
+@pytest.mark.parametrize("phase", ["steady", "trusted", "switched"])
+def test_a_pair_that_somebody_puts_back_from_a_backup_takes_nobodys_trust_away(leader: str, phase: str) -> None:
+    world = a_steady_world()
+    world.request()
+    while world.entry("phase") != phase:
+        world.step()
+        world.look()
+        world.now += timedelta(seconds=1)
+    saved = dict(world.secret or {})
+    world.settle()
+    world.request()
+    world.settle()
+    shown = world.entry("ca.crt")
+    world.writes.clear()
+
+    world.secret = saved
+    if leader != "the same leader":
+        world.new_leader()
+    if leader == "a leader that shows nothing yet":
+        world.replicas[0].shown = None
+        world.deaf = {0}
+        world.step()
+        world.look()
+        world.deaf = set()
+    world.run(timedelta(minutes=1))
+
+    assert world.trusted() == world.trusted("hooks") == [world.entry("ca.crt")] != [shown]
+    assert world.replicas[0].leaf == world.replicas[1].leaf == world.entry("tls.crt")
+
+
 def test_without_anybody_who_remembers_the_secret_a_new_authority_is_trusted_before_it_is_shown() -> None:
     world = a_steady_world()
     before = world.entry("ca.crt")
