@@ -150,6 +150,28 @@ async def test_an_object_that_its_owner_has_let_go_is_not_given_back_to_an_owner
     assert "ownerReferences" not in after["metadata"]
 
 
+@everywhere(controllers=False, on=("sim",))
+async def test_a_child_of_the_same_kind_that_is_there_keeps_its_fields_when_its_owner_is_made_again(
+    site: Site, tmp_path: Path
+) -> None:
+    """Without conversion a write in the preferred version would drop what only the stored one knows."""
+    shop = widgets(site)
+    await shop.define("v1", "v2")
+    owner = await shop.make("w-0", size=1)
+    await shop.make("w-1", size=1, colour="red")
+    await shop.change("w-1", {"metadata": {"ownerReferences": [owned_by(owner)]}})
+    place = tmp_path / "backup"
+    assert await called("backup", site.client, shop.name, "--out", str(place), *QUIET) == codes.DONE
+    await shop.delete("w-0")
+
+    assert await called("restore", site.client, str(place), *QUIET) == codes.DONE
+
+    child = await shop.live("w-1")
+    assert child["spec"] == {"size": 1, "colour": "red"}
+    uid = (await shop.live("w-0"))["metadata"]["uid"]
+    assert [each["uid"] for each in child["metadata"]["ownerReferences"]] == [uid]
+
+
 @everywhere(on=("sim",))
 async def test_what_is_as_it_was_keeps_its_version_even_where_its_owner_cannot_be_found(
     site: Site, tmp_path: Path

@@ -331,7 +331,8 @@ def _dependents(
     journal: RestoreJournal, seen: Snapshot, dependents: tuple[Dependent, ...], now: datetime
 ) -> StepResult[RestoreJournal] | Need:
     concerned = [each for each in dependents if each.owner in journal.recreated]
-    ends = walked([_Pointing(seen.answers, each, journal.recreated).walk for each in concerned])
+    here = seen.world.parts.resource
+    ends = walked([_Pointing(seen.answers, each, journal.recreated, here).walk for each in concerned])
     if isinstance(ends, Need):
         return ends
     named = [f"{each.kind}/{each.name}" for each in concerned]
@@ -354,14 +355,17 @@ class _Pointing(Struct):
     answers: Answers
     dependent: Dependent
     recreated: Mapping[str, tuple[str, str]]
+    here: Resource
+    """What the objects of the backup are written as."""
 
     def walk(self) -> bool:
         """Whether it was pointed to the new owner; False where it is gone, or points there."""
-        group, _, version = self.dependent.api_version.rpartition("/")
-        resource = Resource(
-            group, version, self.dependent.plural, self.dependent.kind, namespaced=bool(self.dependent.namespace)
-        )
-        ref = Ref(resource, self.dependent.namespace, self.dependent.name)
+        dependent, here = self.dependent, self.here
+        group, _, version = dependent.api_version.rpartition("/")
+        resource = Resource(group, version, dependent.plural, dependent.kind, namespaced=bool(dependent.namespace))
+        if (group, dependent.plural) == (here.group, here.plural):
+            resource = here  # another version may drop fields of it, where nobody converts
+        ref = Ref(resource, dependent.namespace, dependent.name)
         match told(self.answers, Ask(Read(ref, metadata_only=True))):
             case Bad("absent"):
                 return False
