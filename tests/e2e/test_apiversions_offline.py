@@ -22,33 +22,12 @@ from kubeloop.objects.core import EVENTS, LEASES
 from kubeloop.objects.meta import Ref
 from kubeloop.request import MERGE_PATCH, Request, delete, patch
 from tests.e2e.clusters import CUSTOM_RESOURCES, Site, everywhere
-from tests.e2e.killing import Executioner, How, KilledAt, lived
+from tests.e2e.killing import Executioner, How, KilledAt, Meddler, lived
 from tests.e2e.policies import BINDINGS, CONFIG_MAPS, POLICIES
 from tests.e2e.roles import grant
 from tests.e2e.test_apiversions_migrate import Meddled
-from tests.e2e.upgrades import COUNT, Upgraded, begun, check_done, check_undone, run, versions_of
+from tests.e2e.upgrades import COUNT, Upgraded, begun, check_done, check_undone, forget_lease, run, versions_of
 from tests.e2e.widgets import Widgets, body_of
-
-
-class Meddler(Executioner):
-    """Lets something happen right before the first effect whose name begins so."""
-
-    def __init__(self, name: str, happens: Callable[[], Awaitable[None]]) -> None:
-        super().__init__()
-        self._name, self._happens = name, happens
-        self._is_done = False
-
-    async def at(self, name: str, carried_out: Callable[[], Awaitable[Any]], *, is_local: bool = False) -> Any:
-        if name.startswith(self._name) and not self._is_done:
-            self._is_done = True
-            await self._happens()
-        return await super().at(name, carried_out, is_local=is_local)
-
-
-async def forget_lease(upgraded: Upgraded) -> None:
-    """As if its time had run out; that of a run that was killed lasts for a quarter of a minute."""
-    ref = Ref(LEASES, upgraded.site.namespace, migration_name(upgraded.shop.name))
-    await upgraded.site.client.call(delete(ref))
 
 
 async def owned(upgraded: Upgraded) -> str:

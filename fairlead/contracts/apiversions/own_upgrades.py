@@ -144,6 +144,7 @@ class OwnUpgrades:
             begun=begun,
             backup=backup,
             directory=directory,
+            kinds=(await search(context.client, ())).kinds,
             summaries=self._summaries,
             entry=self._entry(plan.crd),
         )

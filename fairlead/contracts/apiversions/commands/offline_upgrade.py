@@ -216,6 +216,7 @@ class _Begun:
             begun=begun,
             backup=backup,
             directory=directory,
+            kinds=(await search(self._client, given.dependents, given.page_size)).kinds,
             summaries=self._summaries,
             entry=self._entry,
             caller=await caller_of(self._client) if begun.freeze else "",
