@@ -166,8 +166,10 @@ def take_over(seen: RotationSnapshot, stored: StoredSecret, now: datetime) -> De
     if leaf is None or not displaced:
         return None
     behind = shown_elsewhere(seen.endpoints, seen.shakes, seen.own, leaf, seen.answers, seen.blind)
-    if isinstance(behind, Need) or not behind:
-        return behind or None
+    if isinstance(behind, Need):
+        return behind
+    if not behind:
+        return None
     old = authorities(displaced, stored.old, now=now)
     entries = {**dict.fromkeys(next_names()), **old_entry(old), **phase_entries(RotationPhase.SWITCHED, now)}
     tell = rotated(seen, "somebody has put another certificate into the Secret; the authority before stays trusted")
