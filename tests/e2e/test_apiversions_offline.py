@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import json
+import re
 import shutil
 from collections.abc import Awaitable, Callable
 from pathlib import Path
@@ -18,7 +19,7 @@ from kubeloop import clock
 from kubeloop.client import Client
 from kubeloop.errors import ApiError
 from kubeloop.objects.apps import STATEFULSETS
-from kubeloop.objects.core import EVENTS, LEASES
+from kubeloop.objects.core import EVENTS, LEASES, PODS
 from kubeloop.objects.meta import Ref
 from kubeloop.request import MERGE_PATCH, Request, delete, patch
 from tests.e2e.clusters import CUSTOM_RESOURCES, Site, everywhere
@@ -399,6 +400,35 @@ async def test_an_operator_that_holds_its_lease_is_waited_for(site: Site, tmp_pa
     assert ran.code == codes.DONE, ran.err
     assert 15 <= clock.monotonic() - began < 25
     await check_done(upgraded)
+
+
+@everywhere(controllers=False, on=("sim",))
+async def test_what_an_upgrade_waits_for_is_told(site: Site, tmp_path: Path) -> None:
+    """A pod that does not go, such as one on a node that is lost, and then the Lease that it has held."""
+    upgraded = await begun(site, tmp_path, 1)
+    container = {"name": "o", "image": "o"}
+    labelled = {"name": "operator-0", "labels": {"app": "operator"}, "finalizers": ["example.test/mine"]}
+    await site.create(PODS, {"metadata": labelled, "spec": {"containers": [container]}})
+    held = {"holderIdentity": "operator-0_1", "leaseDurationSeconds": 15}
+    await site.create(LEASES, {"metadata": {"name": "theirs"}, "spec": held})
+    pod = Ref(PODS, site.namespace, "operator-0")
+
+    async def goes() -> None:
+        await asyncio.sleep(20)
+        await site.client.call(delete(pod))
+        await asyncio.sleep(20)
+        await site.client.call(patch(pod, MERGE_PATCH, b'{"metadata":{"finalizers":null}}'))
+
+    site.start(goes())
+    ran = await upgraded.run(*upgraded.operator)
+
+    assert ran.code == codes.DONE, ran.err
+    waited = [line.partition("waiting: ")[2] for line in ran.err.splitlines() if "waiting: " in line]
+    assert waited[0] == "pod operator-0 is there still"
+    assert re.fullmatch(
+        r"pod operator-0 is being deleted since \S+, and waits for finalizers example.test/mine", waited[1]
+    )
+    assert waited[2:] == ["lease theirs is held by operator-0_1"]
 
 
 @everywhere(controllers=False)

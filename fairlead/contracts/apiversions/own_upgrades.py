@@ -28,6 +28,7 @@ from fairlead.contracts.apiversions.offline_upgrade import Upgrade, carried_on
 from fairlead.contracts.apiversions.rule_files import DEFINITION
 from fairlead.contracts.apiversions.settings import ApiVersionsSettings
 from fairlead.contracts.apiversions.source_files import files_of
+from fairlead.contracts.apiversions.told_waits import ToldWaits
 from fairlead.contracts.apiversions.upgrade_plans import UpgradePlan, check_rules, kept_files, kept_plan, plan_of
 from fairlead.contracts.apiversions.upgrade_records import JOURNAL, told
 from fairlead.core.act import EventNote
@@ -153,6 +154,7 @@ class OwnUpgrades:
             records=upgrade.records,
             pace=RequestPace(given.qps, given.burst),
             audit=lambda line: context.log.debug("offline upgrade wrote", **keys_of(line)),
+            heard=ToldWaits(lambda text: context.log.info("offline upgrade waits", crd=plan.crd, why=text)).heard,
         )
         self._tell(live, "OfflineUpgradeStarted", f"objects go from {plan.old} to {plan.new}; backup in {backup.place}")
         journal = await carried_on(upgrade, terms)

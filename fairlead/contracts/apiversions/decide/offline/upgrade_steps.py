@@ -98,7 +98,7 @@ def _introduce(scene: Scene) -> Outcome:
         return moving(structs.replace(journal, introduced_at=scene.now), "introduce", scene.now)
     scene.define(lambda live: introduced(live, world.before, world.wanted, journal.new), "new storage")
     if not scene.serves(journal.old, journal.new):
-        return scene.wait("await_new_version")
+        return scene.wait("await_new_version", about=scene.lacks_versions)
     return scene.enter(UpgradePhase.CONVERTING)
 
 
