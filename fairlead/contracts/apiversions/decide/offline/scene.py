@@ -181,8 +181,8 @@ class Scene(Struct):
                     UpgradeEnd.FAILED,
                 )
             again = structs.replace(after, passes=after.passes + 1, counts=UpgradeCounts())
-            many = counted(after.counts.again, "object")
-            return self.wait("walk_again", again, about=((many, "written by others meanwhile"),))
+            outrun = counted(after.counts.again, "object")
+            return self.wait("walk_again", again, about=((outrun, "written by others meanwhile"),))
         return then(Scene(self.seen, self.now, after))
 
     def _counted(self, page: ObjectPage, ends: Iterable[str | Unfit]) -> UpgradeJournal:
