@@ -402,6 +402,37 @@ async def test_an_operator_that_holds_its_lease_is_waited_for(site: Site, tmp_pa
     await check_done(upgraded)
 
 
+@everywhere(controllers=False)
+async def test_a_definition_that_changed_since_the_backup_ends_the_run_before_it_loses_what_is_new(
+    site: Site, tmp_path: Path
+) -> None:
+    """As a tool that applies manifests may do meanwhile; the old version would be written back as it was."""
+    upgraded = await begun(site, tmp_path, 3)
+    shop = upgraded.shop
+
+    async def widened() -> None:
+        (version,) = (await shop.live_definition())["spec"]["versions"]
+        version["schema"]["openAPIV3Schema"]["properties"]["spec"]["properties"]["extra"] = {"type": "string"}
+        body = json.dumps({"spec": {"versions": [version]}}).encode()
+        await site.client.call(patch(Ref(CUSTOM_RESOURCES, "", shop.name), MERGE_PATCH, body))
+
+        async def is_kept() -> bool:
+            return bool((await shop.change("w-01", {"spec": {"extra": "x"}}))["spec"].get("extra"))
+
+        await site.until(is_kept, every=0.1)
+
+    assert await run(upgraded, Meddler("PATCH /apis/apps/v1", widened), *upgraded.operator) == codes.CHANGED
+    assert (await shop.live("w-01"))["spec"]["extra"] == "x"
+    await forget_lease(upgraded)
+
+    ran = await upgraded.run("--rollback")
+
+    assert ran.code == codes.DONE, ran.err
+    assert (await shop.change("w-02", {"spec": {"extra": "y"}}))["spec"]["extra"] == "y"
+    assert (await shop.live("w-01"))["spec"]["extra"] == "x"
+    assert await upgraded.replicas() == 2
+
+
 @everywhere(controllers=False, on=("sim",))
 async def test_what_an_upgrade_waits_for_is_told(site: Site, tmp_path: Path) -> None:
     """A pod that does not go, such as one on a node that is lost, and then the Lease that it has held."""

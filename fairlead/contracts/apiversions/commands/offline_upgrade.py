@@ -246,6 +246,7 @@ class _Begun:
             UpgradeEnd.FAILED: codes.OBJECTS_FAILED,
             UpgradeEnd.LOST: codes.RESUMABLE,
             UpgradeEnd.STUCK: codes.ERROR,
+            UpgradeEnd.CHANGED: codes.CHANGED,
         }[journal.end]
 
     async def _rehearsed(self, plan: UpgradePlan) -> RehearsalJournal:

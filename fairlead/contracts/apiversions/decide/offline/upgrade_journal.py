@@ -69,6 +69,8 @@ class UpgradeEnd(Enum):
     """The server cannot be reached."""
     STUCK = "stuck"
     """Something else must be put right first."""
+    CHANGED = "changed"
+    """The definition is another one than it was."""
 
 
 class UpgradeFailure(Struct, frozen=True):
