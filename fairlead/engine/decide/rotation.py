@@ -165,7 +165,10 @@ def take_over(seen: RotationSnapshot, stored: StoredSecret, now: datetime) -> De
     leaf, displaced = stored.now.leaf, _displaced(seen, stored, now)
     if leaf is None or not displaced:
         return None
-    behind = shown_elsewhere(seen.endpoints, seen.shakes, seen.own, leaf, seen.answers, seen.blind)
+    if seen.blind:  # an exchange would never end, so only what is known to be shown begins one
+        behind = shown_elsewhere((), (), seen.own, leaf, seen.answers)
+    else:
+        behind = shown_elsewhere(seen.endpoints, seen.shakes, seen.own, leaf, seen.answers)
     if isinstance(behind, Need):
         return behind
     if not behind:

@@ -267,6 +267,19 @@ def test_a_pair_that_somebody_puts_back_from_a_backup_takes_nobodys_trust_away(l
     assert world.replicas[0].leaf == world.replicas[1].leaf == world.entry("tls.crt")
 
 
+@pytest.mark.parametrize("blind", ["", "endpointslices may not be read"])
+def test_a_bundle_that_somebody_overwrites_is_put_back_and_begins_no_exchange(blind: str) -> None:
+    world = a_steady_world()
+    held, stranger = dict(world.secret or {}), new_signer("stranger", timedelta(days=30), START)
+    world.blind = blind
+    world.bundles = {"widgets.example.test": certificates_in(stranger.certificate)}
+
+    world.settle()
+
+    assert world.trusted() == [world.entry("ca.crt")]
+    assert (world.secret, rules(world)) == (held, ["publish"])
+
+
 def test_without_anybody_who_remembers_the_secret_a_new_authority_is_trusted_before_it_is_shown() -> None:
     world = a_steady_world()
     before = world.entry("ca.crt")
