@@ -29,6 +29,12 @@ FILES_LAST = 60.0
 """Seconds for which what was read from files is taken as current."""
 LONGEST_MARGIN = timedelta(seconds=30)
 """A printed credential is replaced this long before it expires, sooner for one that lives less than five minutes."""
+PATIENCE_SECONDS = 1.0
+"""For which its successor is waited for while it still serves."""
+AGAIN = timedelta(seconds=5)
+"""Between a program that failed and its next run, while what it printed before still serves."""
+LONGEST_RUN_SECONDS = 300.0
+"""A program that asks nobody and runs longer hangs; whoever logs in by a browser may take minutes."""
 
 
 class Credential(Unshown, frozen=True):
@@ -162,6 +168,7 @@ class Plugin:
     """Credentials that a program prints, kept until shortly before they expire.
 
     The program runs once for all who wait and is not stopped when one of them gives up: it may be a person's login.
+    While what it printed last still serves, nobody fails or waits long because it does.
     """
 
     def __init__(self, plugin: ExecPlugin, config: ClusterConfig) -> None:
@@ -169,11 +176,19 @@ class Plugin:
         self._config = config
         self._last: Credential | None = None
         self._until: datetime | None = None
+        """When another one is asked for."""
+        self._expires: datetime | None = None
         self._running: asyncio.Task[None] | None = None
+        self._began = 0.0
+        """When that began."""
 
     async def credential(self) -> Credential:
-        if self._last is None or (self._until is not None and now() >= self._until):
+        if self._last is None or (self._expires is not None and now() >= self._expires):
             await self._refresh()
+        elif self._until is not None and now() >= self._until:
+            with suppress(ConfigError, TimeoutError):
+                async with asyncio.timeout(self._patience):
+                    await self._refresh()
         return self._last or Credential()
 
     async def renewed(self, refused: Credential) -> bool:
@@ -187,10 +202,24 @@ class Plugin:
             with suppress(asyncio.CancelledError, ConfigError):
                 await self._running
 
+    @property
+    def _patience(self) -> float:
+        """Seconds; none for a run that others have waited for."""
+        is_running = self._running is not None and not self._running.done()
+        return max(self._began + PATIENCE_SECONDS - monotonic(), 0.0) if is_running else PATIENCE_SECONDS
+
     async def _refresh(self) -> None:
         if self._running is None or self._running.done():
-            self._running = asyncio.create_task(self._run(), name="exec plugin")
+            self._running, self._began = asyncio.create_task(self._tried(), name="exec plugin"), monotonic()
+            self._running.add_done_callback(_heard)
         await asyncio.shield(self._running)
+
+    async def _tried(self) -> None:
+        try:
+            await self._run()
+        except ConfigError:
+            self._until = now() + AGAIN
+            raise
 
     async def _run(self) -> None:
         interactive = self._interactive()
@@ -203,7 +232,7 @@ class Plugin:
         authorization = bearer(status.token, f"what {self._named} printed") if status.token else ""
         certificate, key = status.client_certificate_data.encode(), status.client_key_data.encode()
         self._last = Credential(authorization, certificate, key)
-        self._until = None
+        self._until, self._expires = None, status.expiration_timestamp
         if status.expiration_timestamp is not None:
             life = status.expiration_timestamp - now()
             # A token for 15 minutes is replaced after 14.5, one for 1 minute after 54 seconds.
@@ -226,11 +255,15 @@ class Plugin:
         except ValueError as error:
             raise ConfigError(f"{self._named} cannot be started: {error}; check its env and args") from error
         try:
-            output, complaint = await process.communicate()
-        except asyncio.CancelledError:
+            async with asyncio.timeout(None if interactive else LONGEST_RUN_SECONDS):
+                output, complaint = await process.communicate()
+        except (asyncio.CancelledError, TimeoutError) as error:
             with suppress(ProcessLookupError):
                 process.kill()
             await process.wait()
+            if isinstance(error, TimeoutError):
+                told = f"{self._named} did not end within {LONGEST_RUN_SECONDS:g} seconds: see what it waits for"
+                raise ConfigError(told) from None
             raise
         return process.returncode or 0, output, (complaint or b"").decode(errors="replace")
 
@@ -269,6 +302,12 @@ class Plugin:
         info = {"apiVersion": self._plugin.api_version, "kind": "ExecCredential", "spec": spec}
         given: Sequence[tuple[str, str]] = self._plugin.env
         return {**os.environ, **dict(given), "KUBERNETES_EXEC_INFO": msgspec.json.encode(info).decode()}
+
+
+def _heard(running: asyncio.Task[None]) -> None:
+    """That it failed is told to whoever waits; it may be nobody."""
+    if not running.cancelled():
+        running.exception()
 
 
 def cluster_info(config: ClusterConfig, for_plugin: object) -> dict[str, object]:

@@ -10,6 +10,7 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Sequence
 from datetime import UTC, datetime
+from itertools import islice
 from math import inf
 
 import msgspec
@@ -191,7 +192,7 @@ def _heard(answers: Sequence[tuple[_Pod, OperatorReport | str]]) -> Heard:
         (f"pod {pod.metadata.name}", each) for pod, each in answers if isinstance(each, OperatorReport) and each.leads
     ]
     if not leaders:
-        return Heard(why=failures[0] if failures else "no operator leads at the moment")
+        return Heard(why=failures[0] if failures else _leaderless(answers))
     said = [(name, one) for name, report in leaders for one in report.items]
     documents = {
         (one.part, one.noun, one.namespace, one.rollout): structs.replace(one, source=_named(one, name))
@@ -203,6 +204,15 @@ def _heard(answers: Sequence[tuple[_Pod, OperatorReport | str]]) -> Heard:
         for each in report.undecided
     }
     return Heard(documents, undecided, next(iter(failures), ""), leaders[0][0])
+
+
+def _leaderless(answers: Sequence[tuple[_Pod, OperatorReport | str]]) -> str:
+    left = (
+        f"pod {pod.metadata.name} leaves the lead alone ({each.leaves})"
+        for pod, each in answers
+        if isinstance(each, OperatorReport) and each.leaves
+    )
+    return ", ".join(("no operator leads at the moment", *islice(left, 1)))
 
 
 def _named(one: Explain, name: str) -> Source:

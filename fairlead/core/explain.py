@@ -200,5 +200,7 @@ class OperatorReport(Struct, frozen=True, rename="camel", kw_only=True):
     version: str
     leads: bool
     """Only who leads decides; of another replica there is nothing to tell."""
+    leaves: str = ""
+    """Why this replica leaves the lead alone although nobody has it; empty where nothing keeps it from taking it."""
     items: tuple[Explain, ...] = ()
     undecided: tuple[Undecided, ...] = ()

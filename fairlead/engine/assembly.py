@@ -149,6 +149,7 @@ def put_together(
         rejoins=options.rejoins,
         leads=_leads(parts, metrics, rights),
         registered=terms.registered,
+        leaves=lambda: terms.told,
         leader_tasks=sweeps(options, home, client, log),
         recording=recording,
     )

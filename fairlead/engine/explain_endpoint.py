@@ -83,9 +83,9 @@ async def reported(every: Iterable[ExplainedController], process: str, namespace
     )
 
 
-def silent(process: str) -> OperatorReport:
+def silent(process: str, leaves: str = "") -> OperatorReport:
     """Of a replica that does not lead."""
-    return OperatorReport(process=process, version=__version__, leads=False)
+    return OperatorReport(process=process, version=__version__, leads=False, leaves=leaves)
 
 
 def document(told: ExplainedController, key: RolloutKey, now: datetime) -> Explain | None:

@@ -36,6 +36,11 @@ class VersionTerms:
         """This version has led, and its kinds are as it needs them."""
         self._registered = True
 
+    @property
+    def told(self) -> str:
+        """Why the Lease was left alone when it was free last; empty: it was not."""
+        return self._told
+
     async def refusal(self, lease: Ref, annotations: Mapping[str, str]) -> str:
         why = await self._refusal(annotations)
         if why and why != self._told:

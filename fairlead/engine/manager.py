@@ -95,13 +95,14 @@ class Manager:
         rejoins: bool = False,
         leads: Callable[[bool], None] = lambda _: None,
         registered: Callable[[], None] = lambda: None,
+        leaves: Callable[[], str] = lambda: "",
         leader_tasks: Sequence[Task] = (),
         recording: RoundRecorder | None = None,
     ) -> None:
         """`rejoins`: when the lease is lost, rounds end and it is stood for again, instead of raising LostLease.
 
         `leads` hears when this replica takes the lead and when it gives it up, `registered` when all that comes before
-        rounds is done; `leader_tasks` are what the leader does
+        rounds is done; `leaves` says why a Lease that is free is left alone; `leader_tasks` are what the leader does
         beside those of the parts. `recording` keeps the rounds, and is closed with the end of `run`.
         """
         self.trace: Trace = untraced
@@ -130,6 +131,9 @@ class Manager:
         self._rejoins = rejoins
         self._leads = leads
         self._registered = registered
+        self._leaves = leaves
+        self._given_back = ""
+        """Why the Lease was, until it is stood for again."""
         self._unsettled: set[str] = set()
         """Parts whose rounds something still comes before, in this term."""
         self._leader_tasks = tuple(leader_tasks)
@@ -201,7 +205,9 @@ class Manager:
                 return await (self._lead() if self._election is None else self._election.run(self._lead_afresh))
             except GivesBack as error:
                 self._log.warning("lease given back", error=str(error), again_in=error.seconds)
+                self._given_back = str(error)
                 await asyncio.sleep(error.seconds)
+                self._given_back = ""
             except (LostLease, NotLeader) as error:
                 if self._election is None or not self._rejoins:
                     raise
@@ -224,7 +230,7 @@ class Manager:
     async def report(self, process: str, namespaces: Sequence[str]) -> OperatorReport:
         """What this replica, started under that name, says of the rollouts in these namespaces, or in all."""
         if not self.leading.is_set():
-            return silent(process)
+            return silent(process, self.problem or self._given_back or self._leaves())
         told = (
             ExplainedController(lane.controller, lane.rounds.accounts, lane.queue.due, lane.rounds.behind)
             for lane in self._lanes

@@ -10,18 +10,20 @@ import msgspec
 import pytest
 from msgspec import structs
 
+from fairlead import __version__
 from fairlead.cli.documents_of import explain_all
 from fairlead.cli.embedded.operator_pod import show_operator
 from fairlead.cli.selection import is_complete
 from fairlead.contracts import chart_of
 from fairlead.core.explain import Explain, OperatorReport, Source, Stands
+from fairlead.engine.decide.downgrade import MAX_OPERATOR_VERSION
 from fairlead.engine.explain_endpoint import PATH, handling, silent
 from fairlead.engine.manager import Manager
 from fairlead.engine.serving.routes import dispatching, text
 from kubeloop import request
 from kubeloop.calls import Call, Handler, Reply
 from kubeloop.client import Client
-from kubeloop.objects.core import PODS
+from kubeloop.objects.core import LEASES, PODS
 from kubeloop.objects.meta import Ref, Resource
 from kubesim.auth.rbac import User, master
 from tests.contracts.zones.install.helm import render
@@ -41,6 +43,7 @@ async def look(world: World, user: str | User = master("somebody"), namespace: s
     return shown
 
 
+LEASE = "fairlead-operator"
 A_CONTAINER = {"ports": [{"name": "https", "containerPort": 8443}, {"name": "http-metrics", "containerPort": 8001}]}
 
 
@@ -170,6 +173,31 @@ def test_of_two_replicas_the_one_that_leads_is_heard() -> None:
             shown = await look(world)
             assert shown.source
             assert (shown.source.by, shown.source.name) == ("operator", "pod b")
+
+    play(scenario)
+
+
+def test_that_nobody_leads_is_told_with_the_reason_for_which_a_replica_leaves_the_lead_alone() -> None:
+    """As after a rollback to a release of a lower minor version: its replicas are ready, and none of them acts."""
+
+    async def scenario(world: World) -> None:
+        await zones(world)
+        newer = {"name": LEASE, "annotations": {MAX_OPERATOR_VERSION: "99.1.0"}}
+        await world.create(LEASES, "test", {"metadata": newer, "spec": {}})
+        manager = await world.operator(lease=LEASE)
+        running = asyncio.create_task(manager.run())
+        await pod(world, telling(manager))
+        await asyncio.sleep(10)
+
+        shown = await look(world)
+
+        assert shown.source
+        begun, _, why = shown.source.why.partition(" (")
+        assert begun == "no operator leads at the moment, pod operator-1 leaves the lead alone"
+        assert why.startswith(f"version {__version__} does not lead after 99.1.0: run 99.1.0 or a newer one")
+        assert "--allow-downgrade" in why
+        running.cancel()
+        await asyncio.gather(running, return_exceptions=True)
 
     play(scenario)
 

@@ -82,6 +82,21 @@ class Executioner:
             await asyncio.sleep(1)
 
 
+class Meddler(Executioner):
+    """Lets something happen right before the first effect whose name begins so."""
+
+    def __init__(self, name: str, happens: Callable[[], Awaitable[None]]) -> None:
+        super().__init__()
+        self._name, self._happens = name, happens
+        self._is_done = False
+
+    async def at(self, name: str, carried_out: Callable[[], Awaitable[Any]], *, is_local: bool = False) -> Any:
+        if name.startswith(self._name) and not self._is_done:
+            self._is_done = True
+            await self._happens()
+        return await super().at(name, carried_out, is_local=is_local)
+
+
 class KilledAt(Executioner):
     """Kills after the so manieth effect whose name begins so."""
 

@@ -16,7 +16,7 @@ from kubeloop import clock
 from kubeloop.client import Client
 from kubeloop.errors import ApiError
 from kubeloop.objects.meta import Ref
-from kubeloop.request import Request, Response, path_to
+from kubeloop.request import Request, Response, apply, path_to
 from tests.e2e.clusters import CUSTOM_RESOURCES, Site, everywhere
 from tests.e2e.history import Tree
 from tests.e2e.policies import CONFIG_MAPS
@@ -120,6 +120,34 @@ async def test_what_an_object_owned_is_pointed_to_the_one_that_was_made_again(si
     owned = await site.get(CONFIG_MAPS, "owned")
     assert owned is not None
     assert owned["metadata"]["ownerReferences"] == [other, {**reference, "uid": uid, "blockOwnerDeletion": True}]
+
+
+@everywhere(controllers=False)
+async def test_whoever_applied_in_a_version_that_is_gone_since_applies_to_what_was_brought_back(
+    site: Site, tmp_path: Path
+) -> None:
+    """An apply to an object fails while its managedFields name a version that its definition does not have."""
+    shop = widgets(site)
+    await shop.define("v1", "v2")
+    for name in ("w-0", "w-1"):
+        await applied(shop, name, {"size": 1}, "v2")
+    place = await backed_up(shop, tmp_path / "backup")
+    await redefined(shop, [a_version("v1", storage=True)])
+    await shop.delete("w-0")
+    await shop.change("w-1", {"spec": {"size": 5}})
+
+    assert await restored(shop, place) == codes.DONE
+
+    for name in ("w-0", "w-1"):
+        assert (await applied(shop, name, {"size": 2}))["spec"] == {"size": 2}
+
+
+async def applied(shop: Widgets, name: str, spec: Tree, version: str = "v1") -> Tree:
+    """By one manager, without force."""
+    resource = shop.resource(version)
+    body = {"apiVersion": resource.api_version, "kind": resource.kind, "metadata": {"name": name}, "spec": spec}
+    ref = Ref(resource, shop.site.namespace, name)
+    return tree_of((await shop.site.client.call(apply(ref, msgspec.json.encode(body), "somebody"))).body)
 
 
 @everywhere(controllers=False, on=("sim",))

@@ -255,6 +255,33 @@ async def test_a_secret_that_somebody_deletes_is_made_again_as_it_was(site: Site
         assert len(world.generations) == 1
 
 
+@everywhere(controllers=False, long=True)
+async def test_a_secret_that_somebody_puts_back_from_a_backup_takes_no_trust_from_what_is_shown(site: Site) -> None:
+    async with a_certificate_world(site, overlap=2.0) as world:
+        await steady(world, site)
+        leader, *_ = world.replicas
+        backup = await world.secret()
+        await api(site.client, "certs", "rotate", "-n", site.namespace, "--wait", "done")
+        await site.until(lambda: len(world.seen_bundles) == 3, every=0.1)
+        offered: list[bytes] = []
+        leader.kept.rotation.subscribe(lambda: offered.append(leader.kept.bundle()))
+        displaced = await world.secret()
+
+        await world.patch_secret(msgspec.to_builtins({**dict.fromkeys(displaced), **backup}))
+        await site.until(lambda: len(world.seen_bundles) == 5, within=120, every=0.1)
+
+        assert world.failures == []
+        assert {each.shown.encode() for each in world.replicas} == {backup["tls.crt"]}
+        assert world.seen_bundles[2:] == [
+            frozenset({displaced["ca.crt"]}),
+            frozenset({displaced["ca.crt"], backup["ca.crt"]}),
+            frozenset({backup["ca.crt"]}),
+        ]
+        assert displaced["ca.crt"] in offered[0]
+        assert (await world.secret())["phase"] == b"steady"
+        decided_again(leader.rounds)
+
+
 @everywhere(controllers=False, on=["sim"])
 async def test_without_a_secret_of_others_a_replica_is_not_ready_and_makes_none(site: Site) -> None:
     async with a_certificate_world(site, replicas=1, source="cert-manager", secret="mine") as world:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import json
+import re
 import shutil
 from collections.abc import Awaitable, Callable
 from pathlib import Path
@@ -18,37 +19,16 @@ from kubeloop import clock
 from kubeloop.client import Client
 from kubeloop.errors import ApiError
 from kubeloop.objects.apps import STATEFULSETS
-from kubeloop.objects.core import EVENTS, LEASES
+from kubeloop.objects.core import EVENTS, LEASES, PODS
 from kubeloop.objects.meta import Ref
 from kubeloop.request import MERGE_PATCH, Request, delete, patch
 from tests.e2e.clusters import CUSTOM_RESOURCES, Site, everywhere
-from tests.e2e.killing import Executioner, How, KilledAt, lived
+from tests.e2e.killing import Executioner, How, KilledAt, Meddler, lived
 from tests.e2e.policies import BINDINGS, CONFIG_MAPS, POLICIES
 from tests.e2e.roles import grant
 from tests.e2e.test_apiversions_migrate import Meddled
-from tests.e2e.upgrades import COUNT, Upgraded, begun, check_done, check_undone, run, versions_of
+from tests.e2e.upgrades import COUNT, Upgraded, begun, check_done, check_undone, forget_lease, run, versions_of
 from tests.e2e.widgets import Widgets, body_of
-
-
-class Meddler(Executioner):
-    """Lets something happen right before the first effect whose name begins so."""
-
-    def __init__(self, name: str, happens: Callable[[], Awaitable[None]]) -> None:
-        super().__init__()
-        self._name, self._happens = name, happens
-        self._is_done = False
-
-    async def at(self, name: str, carried_out: Callable[[], Awaitable[Any]], *, is_local: bool = False) -> Any:
-        if name.startswith(self._name) and not self._is_done:
-            self._is_done = True
-            await self._happens()
-        return await super().at(name, carried_out, is_local=is_local)
-
-
-async def forget_lease(upgraded: Upgraded) -> None:
-    """As if its time had run out; that of a run that was killed lasts for a quarter of a minute."""
-    ref = Ref(LEASES, upgraded.site.namespace, migration_name(upgraded.shop.name))
-    await upgraded.site.client.call(delete(ref))
 
 
 async def owned(upgraded: Upgraded) -> str:
@@ -420,6 +400,66 @@ async def test_an_operator_that_holds_its_lease_is_waited_for(site: Site, tmp_pa
     assert ran.code == codes.DONE, ran.err
     assert 15 <= clock.monotonic() - began < 25
     await check_done(upgraded)
+
+
+@everywhere(controllers=False)
+async def test_a_definition_that_changed_since_the_backup_ends_the_run_before_it_loses_what_is_new(
+    site: Site, tmp_path: Path
+) -> None:
+    """As a tool that applies manifests may do meanwhile; the old version would be written back as it was."""
+    upgraded = await begun(site, tmp_path, 3)
+    shop = upgraded.shop
+
+    async def widened() -> None:
+        (version,) = (await shop.live_definition())["spec"]["versions"]
+        version["schema"]["openAPIV3Schema"]["properties"]["spec"]["properties"]["extra"] = {"type": "string"}
+        body = json.dumps({"spec": {"versions": [version]}}).encode()
+        await site.client.call(patch(Ref(CUSTOM_RESOURCES, "", shop.name), MERGE_PATCH, body))
+
+        async def is_kept() -> bool:
+            return bool((await shop.change("w-01", {"spec": {"extra": "x"}}))["spec"].get("extra"))
+
+        await site.until(is_kept, every=0.1)
+
+    assert await run(upgraded, Meddler("PATCH /apis/apps/v1", widened), *upgraded.operator) == codes.CHANGED
+    assert (await shop.live("w-01"))["spec"]["extra"] == "x"
+    await forget_lease(upgraded)
+
+    ran = await upgraded.run("--rollback")
+
+    assert ran.code == codes.DONE, ran.err
+    assert (await shop.change("w-02", {"spec": {"extra": "y"}}))["spec"]["extra"] == "y"
+    assert (await shop.live("w-01"))["spec"]["extra"] == "x"
+    assert await upgraded.replicas() == 2
+
+
+@everywhere(controllers=False, on=("sim",))
+async def test_what_an_upgrade_waits_for_is_told(site: Site, tmp_path: Path) -> None:
+    """A pod that does not go, such as one on a node that is lost, and then the Lease that it has held."""
+    upgraded = await begun(site, tmp_path, 1)
+    container = {"name": "o", "image": "o"}
+    labelled = {"name": "operator-0", "labels": {"app": "operator"}, "finalizers": ["example.test/mine"]}
+    await site.create(PODS, {"metadata": labelled, "spec": {"containers": [container]}})
+    held = {"holderIdentity": "operator-0_1", "leaseDurationSeconds": 15}
+    await site.create(LEASES, {"metadata": {"name": "theirs"}, "spec": held})
+    pod = Ref(PODS, site.namespace, "operator-0")
+
+    async def goes() -> None:
+        await asyncio.sleep(20)
+        await site.client.call(delete(pod))
+        await asyncio.sleep(20)
+        await site.client.call(patch(pod, MERGE_PATCH, b'{"metadata":{"finalizers":null}}'))
+
+    site.start(goes())
+    ran = await upgraded.run(*upgraded.operator)
+
+    assert ran.code == codes.DONE, ran.err
+    waited = [line.partition("waiting: ")[2] for line in ran.err.splitlines() if "waiting: " in line]
+    assert waited[0] == "pod operator-0 is there still"
+    assert re.fullmatch(
+        r"pod operator-0 is being deleted since \S+, and waits for finalizers example.test/mine", waited[1]
+    )
+    assert waited[2:] == ["lease theirs is held by operator-0_1"]
 
 
 @everywhere(controllers=False)

@@ -32,6 +32,7 @@ from tests.e2e.stored_widgets import (
     widgets,
     with_versions,
 )
+from tests.e2e.widgets import widgets as unconverted
 
 ELDEST = Resource(GROUP, "v0", "widgets", "Widget")
 PACE = ("--qps", "0", "--progress", "none")
@@ -141,6 +142,23 @@ async def test_a_version_that_is_gone_from_the_definition_does_not_stop_a_migrat
     assert {(each["manager"], each["apiVersion"]) for each in entries} == {("a", NEW.api_version)}
     changed = await apply(site, "w-0", manager="a", colour="blue", via=NEW)
     assert changed["spec"]["colour"] == "blue"
+
+
+@everywhere(controllers=False)
+async def test_an_object_that_another_of_its_kind_owns_keeps_its_fields(site: Site) -> None:
+    """Where nobody converts, a write in a version that is not stored drops what that one does not know."""
+    shop = unconverted(site)
+    await shop.define("v1", "v2")
+    owner = await shop.make("w-0", size=1)
+    await shop.make("w-1", size=1, colour="red")
+    await shop.change("w-1", {"metadata": {"ownerReferences": [named(owner, shop.resource("v2").api_version)]}})
+
+    for words in ((), ("--dependents", f"{shop.group}/Widget")):
+        assert (await api(site.client, "fix-refs", shop.name, *PACE, *words)).code == codes.DONE
+
+    child = await shop.live("w-1")
+    assert child["spec"] == {"size": 1, "colour": "red"}
+    assert child["metadata"]["ownerReferences"] == [named(owner, shop.resource("v1").api_version)]
 
 
 @everywhere(controllers=False, on=("sim",))

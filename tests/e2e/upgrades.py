@@ -8,8 +8,12 @@ from typing import Any
 import yaml
 
 from fairlead.core.domain import short_hash
+from fairlead.engine.decide.storage_migration.names import migration_name
 from kubeloop.client import Client
 from kubeloop.objects.apps import STATEFULSETS
+from kubeloop.objects.core import LEASES
+from kubeloop.objects.meta import Ref
+from kubeloop.request import delete
 from tests.e2e.api_commands import Ran, api
 from tests.e2e.clusters import Site
 from tests.e2e.history import Tree
@@ -154,3 +158,9 @@ async def run(upgraded: Upgraded, executioner: Executioner, *words: str) -> int 
     """The exit code, None where it was killed."""
     ran = await lived(upgraded.site, executioner, lambda client: upgraded.run(*words, client=client))
     return None if ran is None else int(ran.code)
+
+
+async def forget_lease(upgraded: Upgraded) -> None:
+    """As if its time had run out; that of a run that was killed lasts for a quarter of a minute."""
+    ref = Ref(LEASES, upgraded.site.namespace, migration_name(upgraded.shop.name))
+    await upgraded.site.client.call(delete(ref))

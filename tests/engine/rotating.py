@@ -66,6 +66,8 @@ class World:
         self.deaf: set[int] = set()
         """Replicas that look at nothing."""
         self.migrating: tuple[str, ...] = ()
+        self.blind = ""
+        """Why the leader does not know the replicas; empty when it does."""
         self._held_since: dict[str, datetime] = {}
         """Authorities that all bundles hold, as replicas have seen it."""
         self._leader_since: dict[str, datetime] = {}
@@ -141,6 +143,7 @@ class World:
             targets=self.targets(),
             trusted_since=None if following is None else self._held(self._leader_since).get(following.pem),
             endpoints=tuple(Endpoint(f"10.0.0.{at}", 9443) for at in range(len(self.replicas))),
+            blind=self.blind,
             own=self.replicas[0].leaf,
             answers=answers,
         )

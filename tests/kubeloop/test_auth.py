@@ -206,6 +206,40 @@ def test_a_token_is_replaced_shortly_before_it_expires(tmp_path: Path, monkeypat
     assert using(plugin, as_time_passes) == (1, 2)
 
 
+@pytest.mark.parametrize("second", ["sys.exit(3)", "import time; time.sleep(600)"], ids=["fails", "hangs"])
+def test_a_program_that_cannot_replace_a_token_which_still_serves_stops_nobody(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, second: str
+) -> None:
+    """An operator would lose its Lease although its token is good for half a minute."""
+    body = f"if os.path.getsize({str(tmp_path / 'runs')!r}) > 1:\n    {second}"
+    plugin = a_program(tmp_path, status={"token": "t", "expirationTimestamp": in_seconds(3600)}, body=body)
+    later = timedelta(0)
+    monkeypatch.setattr("kubeloop.auth.now", lambda: datetime.now(UTC) + later)
+    monkeypatch.setattr("kubeloop.auth.PATIENCE_SECONDS", 0.5)
+
+    async def as_time_passes(auth: Auth) -> list[Credential]:
+        nonlocal later
+        await auth.credential()
+        later = timedelta(seconds=3575)
+        return [await asyncio.wait_for(auth.credential(), 5) for _ in range(20)]
+
+    assert using(plugin, as_time_passes) == [Credential("Bearer t")] * 20
+    assert runs(tmp_path) == 2
+
+
+def test_a_program_that_hangs_is_ended_and_run_again(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    body = f"if os.path.getsize({str(tmp_path / 'runs')!r}) == 1:\n    import time; time.sleep(600)"
+    plugin = a_program(tmp_path, status={"token": "t"}, body=body)
+    monkeypatch.setattr("kubeloop.auth.LONGEST_RUN_SECONDS", 1.0)
+
+    async def asked_twice(auth: Auth) -> Credential:
+        with pytest.raises(ConfigError, match="did not end within 1 seconds: see what it waits for"):
+            await auth.credential()
+        return await auth.credential()
+
+    assert using(plugin, asked_twice) == Credential("Bearer t")
+
+
 def test_a_refused_credential_makes_the_program_run_again(tmp_path: Path) -> None:
     new = msgspec.json.encode({"apiVersion": V1, "status": {"token": "new"}}).decode()
     body = f"if os.path.getsize({str(tmp_path / 'runs')!r}) > 1:\n    sys.exit(print({new!r}))"

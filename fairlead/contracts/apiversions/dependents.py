@@ -84,7 +84,7 @@ async def search(
 ) -> Search:
     """A search through the named kinds, else through all that can be owned; raises Precondition for an unknown one.
 
-    `stored` is a kind in the version that its objects are read in without anybody who converts them.
+    `stored` is a kind in the version that its objects are read and written in without anybody who converts them.
     """
     if not named:
         every = [each for each in await listable(client) if each.kind not in UNOWNED]
@@ -95,7 +95,7 @@ async def search(
         if not served:
             shown = f"{group}/{kind}" if group else kind
             raise Precondition(f"no kind {shown} is served here: correct --dependents, which is GROUP/KIND")
-        kinds.append(served[0].resource)
+        kinds.append(_as_stored(served[0].resource, stored))
     return Search(client, tuple(kinds), page)
 
 

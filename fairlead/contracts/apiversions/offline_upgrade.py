@@ -18,6 +18,7 @@ from fairlead.engine.command import Precondition
 from fairlead.engine.job_run import CommandJob, RunTerms, run_job
 from fairlead.engine.progress import RunProgress
 from fairlead.engine.run_lease import identity
+from kubeloop.objects.meta import Resource
 from kubeloop.records import Records
 
 WALKS = frozenset({UpgradePhase.CONVERTING, UpgradePhase.CONVERTED, UpgradePhase.OWNED, UpgradePhase.RESTORING})
@@ -31,6 +32,8 @@ class Upgrade(Struct, frozen=True, kw_only=True):
     backup: Backup
     directory: DirectoryRecords
     """Loaded."""
+    kinds: tuple[Resource, ...]
+    """Of what the objects may own."""
     summaries: Records
     entry: str
     caller: str = ""
@@ -61,7 +64,7 @@ async def carried_on(upgrade: Upgrade, terms: RunTerms) -> UpgradeJournal:
         new=new,
         caller=upgrade.caller,
         freeze_name=f"fairlead-freeze-{short_hash(upgrade.plan.crd)}",
-        dependents=upgrade.backup.manifest.dependents,
+        kinds=upgrade.kinds,
         back=upgrade.back,
         page=upgrade.page,
         settle_seconds=upgrade.settle_seconds,

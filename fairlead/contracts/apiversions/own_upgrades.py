@@ -28,6 +28,7 @@ from fairlead.contracts.apiversions.offline_upgrade import Upgrade, carried_on
 from fairlead.contracts.apiversions.rule_files import DEFINITION
 from fairlead.contracts.apiversions.settings import ApiVersionsSettings
 from fairlead.contracts.apiversions.source_files import files_of
+from fairlead.contracts.apiversions.told_waits import ToldWaits
 from fairlead.contracts.apiversions.upgrade_plans import UpgradePlan, check_rules, kept_files, kept_plan, plan_of
 from fairlead.contracts.apiversions.upgrade_records import JOURNAL, told
 from fairlead.core.act import EventNote
@@ -61,6 +62,15 @@ class WantedDefinition(Struct, frozen=True):
     rules: RuleSet
 
 
+class DueUpgrade(Struct, frozen=True):
+    live: Tree
+    """The definition, as it was when this was found to be due."""
+    plan: UpgradePlan
+    backup: Backup | None = None
+    begun: UpgradeJournal | None = None
+    """With a backup: where it began."""
+
+
 class OwnUpgrades:
     """Of one process; `run` is a task of the leader."""
 
@@ -84,26 +94,31 @@ class OwnUpgrades:
                 self._context.log.warning("offline upgrade not done", crd=crd, error=str(error))
 
     async def _upgraded(self, crd: str, wanted: WantedDefinition) -> None:
+        if (due := await self._due(crd, wanted)) is None:
+            return
+        if await self._older_gone(due.live) and (due := await self._due(crd, wanted)) is None:
+            return  # as the older operators have left it
+        lease = Ref(LEASES, self._context.home, migration_name(crd))
+        client = self._context.replica_client or self._context.client
+        await exclusively(client, lease, lambda _: self._carried(due))
+
+    async def _due(self, crd: str, wanted: WantedDefinition) -> DueUpgrade | None:
         try:
             live: Tree = await self._context.client.read(Ref(DEFINITIONS, "", crd), dict[str, Any])
         except NotFound:
-            return
+            return None
         owner = (live["metadata"].get("annotations") or {}).get(CRD_OWNER)
         if owner != self._context.home:
             self._context.log.info("offline upgrade left to its owner", crd=crd, owner=owner or "nobody")
-            return
+            return None
         if (under_way := await self._under_way(crd, live)) is not None:
             backup, plan, begun = under_way
-        elif _stored(live) != _stored(wanted.definition):
-            plan = plan_of(live, wanted.definition, wanted.rules)
-            await asyncio.to_thread(check_rules, plan)
-            backup, begun = None, None
-        else:
-            return
-        await self._older_gone()
-        lease = Ref(LEASES, self._context.home, migration_name(crd))
-        client = self._context.replica_client or self._context.client
-        await exclusively(client, lease, lambda _: self._carried(plan, live, backup, begun))
+            return DueUpgrade(live, plan, backup, begun)
+        if _stored(live) == _stored(wanted.definition):
+            return None
+        plan = plan_of(live, wanted.definition, wanted.rules)
+        await asyncio.to_thread(check_rules, plan)
+        return DueUpgrade(live, plan)
 
     async def _under_way(self, crd: str, live: Tree) -> tuple[Backup, UpgradePlan, UpgradeJournal] | None:
         """The upgrade that was begun and is to be gone on with; one of a CRD that was deleted since has ended with it,
@@ -115,11 +130,17 @@ class OwnUpgrades:
         plan, begun = kept_plan(backup)
         return (backup, plan, begun) if begun.uid == live["metadata"]["uid"] else None
 
-    async def _older_gone(self) -> None:
-        """Until no pod of an older version of the operator is there."""
+    async def _older_gone(self, live: Tree) -> bool:
+        """Until no pod of an older version of the operator is there; whether there was one."""
+        told: list[str] = []
         while older := await self._older():
-            self._context.log.info("offline upgrade waits for older operators", pods=older)
+            if older != told:
+                told = older
+                self._context.log.info("offline upgrade waits for older operators", pods=older)
+                text = f"waits until no pod of an older operator is there: {', '.join(older)}"
+                self._tell(live, "OfflineUpgradeWaits", text)
             await asyncio.sleep(LOOK_SECONDS)
+        return bool(told)
 
     async def _older(self) -> list[str]:
         listed = await self._context.client.list(
@@ -127,9 +148,8 @@ class OwnUpgrades:
         )
         return [each["metadata"]["name"] for each in listed.items if _is_older(each)]
 
-    async def _carried(
-        self, plan: UpgradePlan, live: Tree, backup: Backup | None, begun: UpgradeJournal | None
-    ) -> None:
+    async def _carried(self, due: DueUpgrade) -> None:
+        plan, live, backup, begun = due.plan, due.live, due.backup, due.begun
         context, given = self._context, self._settings.migration
         if backup is None or begun is None:
             begun = UpgradeJournal(crd=plan.crd, uid=live["metadata"]["uid"], old=plan.old, new=plan.new)
@@ -144,6 +164,7 @@ class OwnUpgrades:
             begun=begun,
             backup=backup,
             directory=directory,
+            kinds=(await search(context.client, ())).kinds,
             summaries=self._summaries,
             entry=self._entry(plan.crd),
         )
@@ -152,6 +173,7 @@ class OwnUpgrades:
             records=upgrade.records,
             pace=RequestPace(given.qps, given.burst),
             audit=lambda line: context.log.debug("offline upgrade wrote", **keys_of(line)),
+            heard=ToldWaits(lambda text: context.log.info("offline upgrade waits", crd=plan.crd, why=text)).heard,
         )
         self._tell(live, "OfflineUpgradeStarted", f"objects go from {plan.old} to {plan.new}; backup in {backup.place}")
         journal = await carried_on(upgrade, terms)

@@ -26,7 +26,7 @@ from fairlead.engine.certificates.secret_facts import certificates_in, leaf_of, 
 from fairlead.engine.controller import BackOff, Controller, LogRecord, RolloutKey, Wake
 from fairlead.engine.decide.bundles import Certificate, authorities
 from fairlead.engine.decide.given_certificate import GivenSnapshot, keep_published
-from fairlead.engine.decide.rotation import prepare, rotate
+from fairlead.engine.decide.rotation import TAKEN_OVER, prepare, rotate
 from fairlead.engine.decide.rotation_snapshot import (
     AUTHORITY,
     CertificateTimes,
@@ -174,7 +174,7 @@ class Rotation:
         """Returns when there is a certificate, or somebody else has to bring it; raises NotLeader."""
         if not self._options.is_made_here:
             return
-        for each in self._targets.informers:  # whoever is trusted already may be in use
+        for each in (*self._targets.informers, self._slices):  # whoever is trusted already may be in use
             await each.settled.wait()
         outside, terms = AskContext(self._client), RoundTerms(Ledger(CALL_TIMEOUT, lambda _: ()), CALL_TIMEOUT)
         first = structs.replace(self._controller(NAME, prepare, self._gather), watched=lambda _: {})
@@ -306,7 +306,7 @@ class Rotation:
         if isinstance(seen, RotationSnapshot):
             if seen.stored is not None:
                 self._remembered = tuple(sorted(seen.stored.entries.items()))
-            if seen.stored != self._stored:
+            if seen.stored != self._stored and decision.rule != TAKEN_OVER:
                 self._stored = seen.stored or self._stored
                 for handler in self._handlers:
                     handler()

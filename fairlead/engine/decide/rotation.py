@@ -72,6 +72,8 @@ SPACING = timedelta(minutes=1)
 """Between a certificate that somebody has made and another in its place: two operators with one Secret and different
 names would take turns without a pause."""
 REMINDED = timedelta(hours=1)
+TAKEN_OVER = "take_over"
+"""Of the write after which the Secret says whom to trust beside what it holds; until then nothing of it counts."""
 
 
 def rotate(seen: RotationSnapshot, now: datetime) -> Decision | Need:
@@ -88,7 +90,9 @@ def rotate(seen: RotationSnapshot, now: datetime) -> Decision | Need:
 def prepare(seen: RotationSnapshot, now: datetime) -> Decision | Need:
     """What must be done before leading: that there is a Secret."""
     stored = _read(seen, now)
-    return Decision("prepared", Hold(Reason.COMPLETE)) if isinstance(stored, StoredSecret) else stored
+    if not isinstance(stored, StoredSecret):
+        return stored
+    return take_over(seen, stored, now) or Decision("prepared", Hold(Reason.COMPLETE))
 
 
 def _read(seen: RotationSnapshot, now: datetime) -> StoredSecret | Decision | Need:
@@ -155,6 +159,35 @@ def renew(seen: RotationSnapshot, stored: StoredSecret, now: datetime) -> Decisi
     return storing("renew", seen, stored, {LEAF: shown["certificate"]}, sealed, tell)
 
 
+def take_over(seen: RotationSnapshot, stored: StoredSecret, now: datetime) -> Decision | Need | None:
+    """Somebody has put another pair into the Secret, such as that of a backup: the authorities of what replicas show
+    stay trusted until all of them show this one. None where nobody has."""
+    leaf, displaced = stored.now.leaf, _displaced(seen, stored, now)
+    if leaf is None or not displaced:
+        return None
+    if seen.blind:  # an exchange would never end, so only what is known to be shown begins one
+        behind = shown_elsewhere((), (), seen.own, leaf, seen.answers)
+    else:
+        behind = shown_elsewhere(seen.endpoints, seen.shakes, seen.own, leaf, seen.answers)
+    if isinstance(behind, Need):
+        return behind
+    if not behind:
+        return None
+    old = authorities(displaced, stored.old, now=now)
+    entries = {**dict.fromkeys(next_names()), **old_entry(old), **phase_entries(RotationPhase.SWITCHED, now)}
+    tell = rotated(seen, "somebody has put another certificate into the Secret; the authority before stays trusted")
+    return storing(TAKEN_OVER, seen, stored, entries, tell=tell)
+
+
+def _displaced(seen: RotationSnapshot, stored: StoredSecret, now: datetime) -> tuple[Certificate, ...]:
+    """Authorities that are trusted where the one of the Secret is nowhere, and that nothing here accounts for."""
+    ours = [each for each in seen.targets if not each.keeper]
+    current = stored.now.authority
+    if current is None or any(not lacks(each, (current,)) for each in ours):
+        return ()
+    return others_in(ours, trusted_in(stored, now), now)
+
+
 def publish(seen: RotationSnapshot, stored: StoredSecret, now: datetime) -> Decision | Need | None:
     """Every bundle that is ours to write holds what is to be trusted in this phase, and nothing that was left."""
     wanted = trusted_in(stored, now)
@@ -169,6 +202,15 @@ def publish(seen: RotationSnapshot, stored: StoredSecret, now: datetime) -> Deci
         why = (("definitions", "the API server migrates their objects; bundles are written after that"),)
         return Decision("postpone", Hold(Reason.AUTHORITY_POSTPONED, now + BLOCKED_AGAIN, why))
     return Decision("publish", Move(Reason.TRUSTING, writes))
+
+
+def keep(seen: RotationSnapshot, stored: StoredSecret, now: datetime) -> Decision | Need | None:
+    """An exchange that is held up must not outlast the certificate that is served meanwhile."""
+    keys, before = stored.now, seen.times.rotate_before
+    is_steady = stored.phase in (RotationPhase.STEADY, RotationPhase.REQUESTED)
+    if is_steady or not keys.can_sign or _left(keys.leaf, now) > before or _left(keys.authority, now) <= before:
+        return None
+    return renew(seen, stored, now)
 
 
 def start(seen: RotationSnapshot, stored: StoredSecret, now: datetime) -> Decision | Need | None:
@@ -276,7 +318,9 @@ def rest(seen: RotationSnapshot, stored: StoredSecret, now: datetime) -> Decisio
 RULES: tuple[Callable[[RotationSnapshot, StoredSecret, datetime], Decision | Need | None], ...] = (
     mend,
     redo,
+    take_over,
     publish,
+    keep,
     start,
     trust,
     switch,

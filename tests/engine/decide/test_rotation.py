@@ -173,6 +173,29 @@ def test_a_replica_that_is_behind_keeps_the_authority_before_trusted() -> None:
     assert world.trusted() == [world.entry("ca.crt")]
 
 
+@pytest.mark.parametrize("held_up_by", ["a replica", "the keeper of a bundle"])
+def test_a_certificate_is_renewed_before_its_end_while_an_exchange_of_the_authority_is_held_up(held_up_by: str) -> None:
+    """As where a network policy lets nobody but the API server call replicas, and the leader never sees what they
+    show."""
+    world = a_steady_world()
+    if held_up_by == "a replica":
+        world.deaf = {1}
+    else:
+        world.keepers = {"widgets.example.test": "cert-manager.io/inject-ca-from"}
+    world.request()
+    world.run(timedelta(seconds=30))
+    phase, leaf = world.entry("phase"), world.entry("tls.crt")
+    assert phase in ("switched", "trusted")
+
+    world.now += timedelta(hours=8760) - timedelta(hours=23)
+    world.run(timedelta(seconds=5))
+
+    assert world.entry("tls.crt") != leaf
+    assert world.entry("phase") == phase
+    assert world.replicas[0].leaf == world.entry("tls.crt")
+    assert rules(world).count("renew") == 1
+
+
 @pytest.mark.parametrize("crash", range(10))
 @pytest.mark.parametrize("behind", [set(), {0}, {1}], ids=["all look", "the leader is behind", "another is behind"])
 def test_a_leader_that_dies_after_any_write_is_followed_by_one_that_ends_the_rotation(
@@ -211,6 +234,50 @@ def test_a_secret_that_somebody_deletes_comes_back_as_it_was() -> None:
 
     assert world.secret == held
     assert rules(world) == ["restore"]
+
+
+@pytest.mark.parametrize("leader", ["the same leader", "a new leader", "a leader that shows nothing yet"])
+@pytest.mark.parametrize("phase", ["steady", "trusted", "switched"])
+def test_a_pair_that_somebody_puts_back_from_a_backup_takes_nobodys_trust_away(leader: str, phase: str) -> None:
+    world = a_steady_world()
+    world.request()
+    while world.entry("phase") != phase:
+        world.step()
+        world.look()
+        world.now += timedelta(seconds=1)
+    saved = dict(world.secret or {})
+    world.settle()
+    world.request()
+    world.settle()
+    shown = world.entry("ca.crt")
+    world.writes.clear()
+
+    world.secret = saved
+    if leader != "the same leader":
+        world.new_leader()
+    if leader == "a leader that shows nothing yet":
+        world.replicas[0].shown = None
+        world.deaf = {0}
+        world.step()
+        world.look()
+        world.deaf = set()
+    world.run(timedelta(minutes=1))
+
+    assert world.trusted() == world.trusted("hooks") == [world.entry("ca.crt")] != [shown]
+    assert world.replicas[0].leaf == world.replicas[1].leaf == world.entry("tls.crt")
+
+
+@pytest.mark.parametrize("blind", ["", "endpointslices may not be read"])
+def test_a_bundle_that_somebody_overwrites_is_put_back_and_begins_no_exchange(blind: str) -> None:
+    world = a_steady_world()
+    held, stranger = dict(world.secret or {}), new_signer("stranger", timedelta(days=30), START)
+    world.blind = blind
+    world.bundles = {"widgets.example.test": certificates_in(stranger.certificate)}
+
+    world.settle()
+
+    assert world.trusted() == [world.entry("ca.crt")]
+    assert (world.secret, rules(world)) == (held, ["publish"])
 
 
 def test_without_anybody_who_remembers_the_secret_a_new_authority_is_trusted_before_it_is_shown() -> None:

@@ -102,7 +102,8 @@ async def _fixed(
     called: Invocation, definition: Tree, going: frozenset[str], hub: str, kind: KindConversion | None
 ) -> FixJournal:
     given, storage = called.arguments, storage_version(definition)
-    looking = await search(called.client, given.dependents, given.page_size)
+    stored = resource_of(definition, storage)
+    looking = await search(called.client, given.dependents, given.page_size, stored=stored)
     schema = schemas_of(definition)[storage]
 
     def in_storage(entry: Entry, tree: Tree) -> Fields:
@@ -110,7 +111,7 @@ async def _fixed(
 
     view = FixView(
         crd=name_of(definition),
-        resource=resource_of(definition, storage),
+        resource=stored,
         hub=hub,
         goes=going,
         has=frozenset(versions_of(definition)),

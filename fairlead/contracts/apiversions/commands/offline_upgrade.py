@@ -9,6 +9,7 @@ from collections.abc import Awaitable, Callable
 from pathlib import Path
 
 import msgspec
+from msgspec import structs
 
 from fairlead.contracts.apiversions.backing_up import Backer
 from fairlead.contracts.apiversions.backup_directory import Backup, DirectoryRecords, opened
@@ -31,6 +32,7 @@ from fairlead.contracts.apiversions.decide.offline.upgrade_journal import (
 from fairlead.contracts.apiversions.decide.trees import Tree
 from fairlead.contracts.apiversions.dependents import search
 from fairlead.contracts.apiversions.offline_upgrade import Upgrade, carried_on
+from fairlead.contracts.apiversions.told_waits import ToldWaits
 from fairlead.contracts.apiversions.upgrade_plans import (
     UpgradePlan,
     caller_of,
@@ -216,6 +218,7 @@ class _Begun:
             begun=begun,
             backup=backup,
             directory=directory,
+            kinds=(await search(self._client, given.dependents, given.page_size)).kinds,
             summaries=self._summaries,
             entry=self._entry,
             caller=await caller_of(self._client) if begun.freeze else "",
@@ -228,7 +231,7 @@ class _Begun:
         if not given.rollback and found is not None and goes_back(found) and not had_ended:
             complain(f"{given.crd}: its undoing has begun, and that is gone on with")
         with terms_of(given, client, upgrade.records, None) as terms:
-            journal = await carried_on(upgrade, terms)
+            journal = await carried_on(upgrade, structs.replace(terms, heard=ToldWaits(complain).heard))
         return self._ended(journal, backup, had_ended=had_ended)
 
     def _ended(self, journal: UpgradeJournal, backup: Backup, *, had_ended: bool) -> int:
@@ -243,6 +246,7 @@ class _Begun:
             UpgradeEnd.FAILED: codes.OBJECTS_FAILED,
             UpgradeEnd.LOST: codes.RESUMABLE,
             UpgradeEnd.STUCK: codes.ERROR,
+            UpgradeEnd.CHANGED: codes.CHANGED,
         }[journal.end]
 
     async def _rehearsed(self, plan: UpgradePlan) -> RehearsalJournal:

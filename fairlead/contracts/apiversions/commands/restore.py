@@ -18,6 +18,7 @@ from fairlead.contracts.apiversions.commands.said import complain, show
 from fairlead.contracts.apiversions.decide.offline import restoring
 from fairlead.contracts.apiversions.decide.offline.backup_format import BadBackup
 from fairlead.contracts.apiversions.decide.offline.object_parts import parts_of
+from fairlead.contracts.apiversions.decide.offline.owners import depths
 from fairlead.contracts.apiversions.decide.offline.restoring import RestoredObject, RestoreJournal, RestoreWorld
 from fairlead.contracts.apiversions.decide.pruned_leaves import lost_of
 from fairlead.contracts.apiversions.decide.trees import Tree
@@ -89,8 +90,27 @@ async def world_of(
     _check_served(live, backup)
     schemas = restoring.schemas_through(live, manifest.version)
     await asyncio.to_thread(_check_stored, schemas, backup)
-    parts = parts_of(live, manifest.version)
-    return RestoreWorld(manifest.paths, parts, manifest.dependents, replaces_others, dry_run, page, schemas)
+    uids, owners = await asyncio.to_thread(_owned_in, backup)
+    below = depths(uids, owners)
+    return RestoreWorld(
+        paths=tuple(sorted(manifest.paths, key=lambda each: (below.get(each, 0), each))),
+        parts=parts_of(live, manifest.version),
+        dependents=manifest.dependents,
+        replaces_others=replaces_others,
+        dry_run=dry_run,
+        page=page,
+        schemas=schemas,
+        depths=below,
+        uids=frozenset(uids),
+        versions=frozenset(each["name"] for each in live["spec"]["versions"]),
+    )
+
+
+def _owned_in(backup: Backup) -> tuple[dict[str, str], dict[str, tuple[str, ...]]]:
+    """Paths by UID, and the UIDs of owners by path."""
+    metas = {path: msgspec.json.decode(backup.content(path))["metadata"] for path in backup.manifest.paths}
+    owners = {path: tuple(each["uid"] for each in meta.get("ownerReferences") or ()) for path, meta in metas.items()}
+    return {meta["uid"]: path for path, meta in metas.items()}, {path: held for path, held in owners.items() if held}
 
 
 def terms_of(client: Client, backup: Backup, given: argparse.Namespace) -> RunTerms:
@@ -167,6 +187,7 @@ def _text(journal: RestoreJournal, backup: Backup, *, dry_run: bool) -> str:
     lines = [f"{crd}: {kept} as in the backup, {changed} {would}brought back, {made} {would}made again"]
     if journal.pointed:
         lines.append(f"{counted(journal.pointed, 'object')} that they own {would}pointed to them")
+    lines += _named("orphaned", journal.orphaned, journal.orphaned_count)
     lines += _named("skipped", journal.skipped, journal.skipped_count)
     lines += _named("failed", journal.failed, journal.failed_count)
     return "\n".join(lines)

@@ -9,25 +9,28 @@ from msgspec import structs
 
 from fairlead.contracts.apiversions.decide.field_translation import translated
 from fairlead.contracts.apiversions.decide.offline import object_parts
-from fairlead.contracts.apiversions.decide.offline.backup_format import Dependent
 from fairlead.contracts.apiversions.decide.offline.converting import path_of_tree, saved_of
+from fairlead.contracts.apiversions.decide.offline.object_parts import Parts
 from fairlead.contracts.apiversions.decide.offline.restoring import owners
-from fairlead.contracts.apiversions.decide.offline.scene import Scene
+from fairlead.contracts.apiversions.decide.offline.scene import PAGE_SECONDS, Scene
 from fairlead.contracts.apiversions.decide.offline.upgrade_journal import (
     MANAGER,
     Outcome,
     UpgradeCounts,
     UpgradeEnd,
     UpgradeFailure,
+    UpgradeJournal,
     UpgradePhase,
     moving,
+    noted,
     stopped,
 )
 from fairlead.contracts.apiversions.decide.offline.walks import Unfit, walked
+from fairlead.contracts.apiversions.decide.reference_fix import UNLISTED
 from fairlead.contracts.apiversions.decide.trees import Tree
 from fairlead.core.act import Does, Patch, PatchKind
 from fairlead.core.amounts import counted
-from fairlead.core.ask import Ask, Bad, Good, Need, Read
+from fairlead.core.ask import Ask, Bad, Good, Listing, Need, Read
 from fairlead.engine.decide import managed_fields
 from fairlead.engine.decide.managed_fields import Entry
 from kubeloop.objects.meta import Ref, Resource
@@ -78,40 +81,53 @@ def _translated(scene: Scene, item: Tree, before: list[Entry]) -> list[Entry]:
     )
 
 
-def point(scene: Scene, version: str, then: Outcome) -> Outcome:
-    """One page of dependents: references to objects of the kind name this version."""
-    begin, page = scene.journal.place, scene.world.page
-    dependents = scene.world.dependents[begin : begin + page]
-    if not dependents:
+def point(scene: Scene, here: Parts, then: Outcome) -> Outcome:
+    """One page of what the objects own: its references to them name this version.
+
+    What is there now is looked through, and not what a backup names: it was taken before the operator was stopped.
+    """
+    if scene.journal.place >= len(scene.world.kinds):
         return then
-    ends = walked([_walk(scene, each, version) for each in dependents])
+    kind = _written_as(scene.world.kinds[scene.journal.place], here.resource)
+    next_kind = structs.replace(scene.journal, place=scene.journal.place + 1, cursor="")
+    listing = Listing(kind, "", limit=scene.world.page, cursor=scene.journal.cursor, metadata_only=True)
+    match scene.told(Ask(listing, timeout=PAGE_SECONDS)):
+        case Bad("expired", cursor=cursor):
+            return moving(structs.replace(scene.journal, cursor=cursor), "point_anew", scene.now)
+        case Bad(code=code) if code in UNLISTED:
+            text = f"{kind.plural} cannot be listed, so what they say of owners in {here.resource.group} stays as it is"
+            return moving(noted(next_kind, text), "point_others", scene.now)
+        case Bad(word, text):
+            raise Unfit(f"{kind.plural} cannot be listed: {text or word}")
+        case Good(body):
+            found = msgspec.json.decode(body)
+    wanted = [Ref(kind, *_place(each)) for each in found["items"] if _steps(each, here.resource)]
+    token = found["metadata"].get("continue") or ""
+    after = structs.replace(scene.journal, cursor=token) if token else next_kind
+    return _pointed(scene, wanted, here.resource, after)
+
+
+def _pointed(scene: Scene, wanted: list[Ref], target: Resource, after: UpgradeJournal) -> Outcome:
+    ends = walked([_walk(scene, each, target) for each in wanted])
     if isinstance(ends, Need):
         return ends
     failures = tuple(
-        UpgradeFailure(f"{each.kind} {each.name}", str(end))
-        for each, end in zip(dependents, ends, strict=True)
+        UpgradeFailure(f"{each.resource.kind} {each.name}", str(end))
+        for each, end in zip(wanted, ends, strict=True)
         if isinstance(end, Unfit)
     )
-    again = any(end == "again" for end in ends)
-    after = structs.replace(
-        scene.journal, place=begin if again else begin + len(dependents), counts=UpgradeCounts(failed=len(failures))
-    )
     if failures:
-        after = structs.replace(after, failures=failures, place=begin)
-        return stopped(
-            after, f"{counted(len(failures), 'dependent')} cannot be done, as named above", UpgradeEnd.FAILED
-        )
-    return scene.wait("point_again", after) if again else moving(after, "point_page", scene.now)
+        failed = structs.replace(scene.journal, failures=failures, counts=UpgradeCounts(failed=len(failures)))
+        text = f"{counted(len(failures), 'dependent')} cannot be done, as named above"
+        return stopped(failed, text, UpgradeEnd.FAILED)
+    return scene.wait("point_again") if "again" in ends else moving(after, "point_page", scene.now)
 
 
-def _walk(scene: Scene, dependent: Dependent, version: str) -> Callable[[], str]:
-    return lambda: pointed(scene, dependent, version)
+def _walk(scene: Scene, ref: Ref, target: Resource) -> Callable[[], str]:
+    return lambda: _renamed(scene, ref, target)
 
 
-def pointed(scene: Scene, dependent: Dependent, version: str) -> str:
-    group, _, own = dependent.api_version.rpartition("/")
-    resource = Resource(group, own, dependent.plural, dependent.kind, namespaced=bool(dependent.namespace))
-    ref = Ref(resource, dependent.namespace, dependent.name)
+def _renamed(scene: Scene, ref: Ref, target: Resource) -> str:
     match scene.told(Ask(Read(ref, metadata_only=True))):
         case Bad("absent"):
             return "done"
@@ -119,16 +135,7 @@ def pointed(scene: Scene, dependent: Dependent, version: str) -> str:
             raise Unfit(text or kind)
         case Good(body):
             live: Tree = msgspec.json.decode(body)
-    target = scene.world.new.resource
-    steps: list[Tree] = []
-    wanted = f"{target.group}/{version}"
-    for place, each in enumerate(live["metadata"].get("ownerReferences") or []):
-        is_ours = each["kind"] == target.kind and each["apiVersion"].rpartition("/")[0] == target.group
-        if is_ours and each["apiVersion"] != wanted:
-            at = f"/metadata/ownerReferences/{place}"
-            steps.append({"op": "test", "path": f"{at}/uid", "value": each["uid"]})
-            steps.append({"op": "replace", "path": f"{at}/apiVersion", "value": wanted})
-    if not steps:
+    if not (steps := _steps(live, target)):
         return "done"
     write = Patch(
         ref=structs.replace(ref, uid=live["metadata"]["uid"]),
@@ -136,7 +143,7 @@ def pointed(scene: Scene, dependent: Dependent, version: str) -> str:
         body=msgspec.json.encode(steps),
         resource_version=live["metadata"]["resourceVersion"],
         does=Does.POINT_DEPENDENT,
-        change_to=version,
+        change_to=target.version,
     )
     match scene.told(write):
         case Good():
@@ -145,3 +152,25 @@ def pointed(scene: Scene, dependent: Dependent, version: str) -> str:
             return "again"
         case Bad(kind, text):
             raise Unfit(text or kind)
+
+
+def _steps(tree: Tree, target: Resource) -> list[Tree]:
+    """Of a patch after which references to owners of the kind name its version."""
+    steps: list[Tree] = []
+    for place, each in enumerate(tree["metadata"].get("ownerReferences") or []):
+        is_ours = each["kind"] == target.kind and each["apiVersion"].rpartition("/")[0] == target.group
+        if is_ours and each["apiVersion"] != target.api_version:
+            at = f"/metadata/ownerReferences/{place}"
+            steps.append({"op": "test", "path": f"{at}/uid", "value": each["uid"]})
+            steps.append({"op": "replace", "path": f"{at}/apiVersion", "value": target.api_version})
+    return steps
+
+
+def _place(tree: Tree) -> tuple[str, str]:
+    return tree["metadata"].get("namespace") or "", tree["metadata"]["name"]
+
+
+def _written_as(kind: Resource, here: Resource) -> Resource:
+    """An object that another of its kind owns is written in the version that is stored: without conversion any other
+    would drop what it does not know."""
+    return here if (kind.group, kind.plural) == (here.group, here.plural) else kind

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from datetime import datetime
+from itertools import takewhile
 from typing import Any, TypeAlias
 
 import msgspec
@@ -16,6 +17,7 @@ from msgspec import Struct, structs
 from fairlead.contracts.apiversions.decide.offline import object_parts
 from fairlead.contracts.apiversions.decide.offline.backup_format import Dependent
 from fairlead.contracts.apiversions.decide.offline.object_parts import Parts
+from fairlead.contracts.apiversions.decide.offline.owners import OwnedTree, with_owners
 from fairlead.contracts.apiversions.decide.offline.walks import Interrupted, Unfit, good, told, walked
 from fairlead.contracts.apiversions.decide.pruned_leaves import lost_of, schemas_of
 from fairlead.contracts.apiversions.decide.trees import Tree
@@ -23,7 +25,9 @@ from fairlead.core.act import Create, Does, Patch, PatchKind, Replace
 from fairlead.core.ask import Answers, Ask, Bad, Good, Need, Read, ReadRecord, SwapRecord
 from fairlead.core.decision import Decision, Hold
 from fairlead.core.reason import Reason
+from fairlead.engine.decide import managed_fields
 from fairlead.engine.decide.job import JobSnapshot, StepResult, journaled
+from fairlead.engine.decide.managed_fields import Entry, Fields
 from kubeloop.objects.meta import Ref, Resource
 from kubeloop.schemas.structural import Node
 
@@ -44,7 +48,7 @@ class Restored(Struct, frozen=True):
 
 class RestoreWorld(Struct, frozen=True):
     paths: tuple[str, ...]
-    """Of the objects of the backup."""
+    """Of the objects of the backup; owners come before what they own."""
     parts: Parts
     dependents: tuple[Dependent, ...]
     replaces_others: bool = False
@@ -53,6 +57,17 @@ class RestoreWorld(Struct, frozen=True):
     page: int = PAGE
     schemas: Mapping[str, Node] = {}
     """By version: what objects go through on their way into the store."""
+    depths: Mapping[str, int] = {}
+    """By path, of objects that others of the backup own: how many stand above them."""
+    uids: frozenset[str] = frozenset()
+    """Of the objects of the backup."""
+    versions: frozenset[str] = frozenset()
+    """That the definition has now."""
+
+    def objects_from(self, begins: int) -> tuple[str, ...]:
+        """The next page: none of them owns another."""
+        page = self.paths[begins : begins + self.page]
+        return tuple(takewhile(lambda each: self.depths.get(each, 0) == self.depths.get(page[0], 0), page))
 
 
 class RestoredObject(Struct, frozen=True):
@@ -75,6 +90,9 @@ class RestoreJournal(Struct, frozen=True):
     failed: tuple[RestoredObject, ...] = ()
     skipped_count: int = 0
     failed_count: int = 0
+    orphaned: tuple[RestoredObject, ...] = ()
+    """That are there without an owner which they had."""
+    orphaned_count: int = 0
     problem: str = ""
     """Why it could not go on."""
 
@@ -89,6 +107,8 @@ class Fate(Struct, frozen=True):
     text: str = ""
     uids: tuple[str, ...] = ()
     """With another UID than before: the new one, and those of before."""
+    missing: tuple[str, ...] = ()
+    """Owners that it had, and that are not there."""
 
 
 def step(seen: Snapshot, now: datetime) -> StepResult[RestoreJournal] | Need:
@@ -97,7 +117,7 @@ def step(seen: Snapshot, now: datetime) -> StepResult[RestoreJournal] | Need:
     begins, count = journal.next, len(world.paths)
     try:
         if begins < count:
-            return _objects(journal, seen, world.paths[begins : begins + world.page], now)
+            return _objects(journal, seen, world.objects_from(begins), now)
         dependents = world.dependents[begins - count : begins - count + world.page]
         if dependents:
             return _dependents(journal, seen, dependents, now)
@@ -110,13 +130,18 @@ def step(seen: Snapshot, now: datetime) -> StepResult[RestoreJournal] | Need:
 def _objects(
     journal: RestoreJournal, seen: Snapshot, paths: tuple[str, ...], now: datetime
 ) -> StepResult[RestoreJournal] | Need:
-    ends = walked([_Walk(seen, path).walk for path in paths])
+    ends = walked([_Walk(seen, path, now).walk for path in paths])
     if isinstance(ends, Need):
         return ends
     fates = [each for each in ends if isinstance(each, Fate)]
     skipped = tuple(RestoredObject(each.name, each.text) for each in fates if each.what == "skipped")
     failed = tuple(
         RestoredObject(_name(path), str(end)) for path, end in zip(paths, ends, strict=True) if isinstance(end, Unfit)
+    )
+    orphaned = tuple(
+        RestoredObject(each.name, f"without its owner {', '.join(each.missing)}, which is not there")
+        for each in fates
+        if each.missing
     )
     kinds = [each.what for each in fates]
     after = structs.replace(
@@ -130,6 +155,8 @@ def _objects(
         failed=(*journal.failed, *failed)[:MOST_NAMED],
         skipped_count=journal.skipped_count + len(skipped),
         failed_count=journal.failed_count + len(failed),
+        orphaned=(*journal.orphaned, *orphaned)[:MOST_NAMED],
+        orphaned_count=journal.orphaned_count + len(orphaned),
     )
     return StepResult(after, Decision("restore_page", Hold(Reason.MIGRATING, now)))
 
@@ -143,6 +170,7 @@ class _Walk(Struct):
 
     seen: Snapshot
     path: str
+    now: datetime
 
     def walk(self) -> Fate:
         answers, parts = self.seen.answers, self.seen.world.parts
@@ -165,24 +193,29 @@ class _Walk(Struct):
 
     def _over(self, saved: Tree, live: Tree, noted: Restored | None, version: str) -> Fate:
         """The object is there: it is written where it differs."""
-        saved = object_parts.with_held_finalizers(saved, live)
         name, uid, world = _name(self.path), live["metadata"]["uid"], self.seen.world
         former = tuple(dict.fromkeys((saved["metadata"]["uid"], *(noted.former if noted else ()))))
+        text = "there is another object of this name (its UID differs); --replace-different-uid writes over it"
+        if uid != saved["metadata"]["uid"] and noted is None and not world.replaces_others:
+            return Fate("skipped", name, text)
+        owned = self._owned(object_parts.with_held_finalizers(saved, live), live)
+        saved = owned.tree
         if uid == saved["metadata"]["uid"]:
-            return Fate("changed" if self._brought(saved, live) else "same", name)
+            return Fate("changed" if self._brought(saved, live) else "same", name, missing=owned.missing)
         if noted is not None and not noted.uid and world.parts.same_main(saved, live):
             self._note(Restored(uid, former), version)  # made by a run that was killed before it could say so
         elif (noted is None or noted.uid != uid) and not world.replaces_others:
-            text = "there is another object of this name (its UID differs); --replace-different-uid writes over it"
             return Fate("skipped", name, text)
         differs = self._brought(saved, live)
-        return Fate("changed" if differs else "same", name, uids=(uid, *(each for each in former if each != uid)))
+        uids = (uid, *(each for each in former if each != uid))
+        return Fate("changed" if differs else "same", name, uids=uids, missing=owned.missing)
 
     def _made(self, saved: Tree, noted: Restored | None, version: str) -> Fate:
         """The object is gone: it is made again, and that this is about to be done is written down before."""
         answers, parts = self.seen.answers, self.seen.world.parts
         former = (saved["metadata"]["uid"], *(noted.former if noted else ()), *([noted.uid] if noted else []))
         former = tuple(dict.fromkeys(filter(None, former)))
+        owned = self._owned(saved, None)
         version = self._note(Restored("", former), version)
         metadata = saved["metadata"]
         made = told(
@@ -191,7 +224,7 @@ class _Walk(Struct):
                 resource=parts.resource,
                 namespace=metadata.get("namespace") or "",
                 name=metadata["name"],
-                body=object_parts.anew(saved),
+                body=object_parts.anew(owned.tree),
                 does=Does.RESTORE_OBJECT,
                 manager=MANAGER,
             ),
@@ -205,8 +238,13 @@ class _Walk(Struct):
         uid = live["metadata"]["uid"]
         self._note(Restored(uid, former), version)
         if not self.seen.world.dry_run:
-            self._brought(saved, live)
-        return Fate("created", _name(self.path), uids=(uid, *former))
+            self._brought(owned.tree, live)
+        return Fate("created", _name(self.path), uids=(uid, *former), missing=owned.missing)
+
+    def _owned(self, wanted: Tree, live: Tree | None) -> OwnedTree:
+        world = self.seen.world
+        # What is only tried makes no owners, so those of the backup count as made.
+        return with_owners(wanted, live, self.seen.answers, world.uids if world.dry_run else frozenset())
 
     def _brought(self, saved: Tree, live: Tree) -> bool:
         """Whether anything differed; afterwards nothing does."""
@@ -216,10 +254,27 @@ class _Walk(Struct):
             live = self._written(parts.ref(saved), object_parts.over(saved, live), live, "")
         if not parts.same_status(saved, live):
             live = self._written(parts.ref(saved), object_parts.with_status(saved, live), live, "status")
-        if object_parts.managers(live, of=MANAGER) and (managed := object_parts.managers(saved, but=MANAGER)):
+        is_disowned = live is not begun and not object_parts.managers(live)
+        if (object_parts.managers(live, of=MANAGER) or is_disowned) and (managed := self._managers(saved)):
             good(self.seen.answers, owners(parts.ref(saved), managed, live))
             return True
         return live is not begun
+
+    def _managers(self, saved: Tree) -> list[Entry]:
+        """Whose the fields were, in versions that are there: an apply fails where one is named that is not."""
+        world = self.seen.world
+        entries, here = object_parts.managers(saved, but=MANAGER), world.parts.resource
+
+        def goes(api_version: str) -> bool:
+            group, _, version = api_version.rpartition("/")
+            return group == here.group and version not in world.versions
+
+        def in_this(entry: Entry) -> Fields:
+            return managed_fields.known_fields(entry.get("fieldsV1") or {}, world.schemas[here.version])
+
+        if not managed_fields.names_version(entries, goes):
+            return entries
+        return managed_fields.moved(entries, goes, here.api_version, in_this, self.now)
 
     def _written(self, ref: Ref, body: bytes, live: Tree, subresource: str) -> Tree:
         write = Replace(
@@ -276,7 +331,8 @@ def _dependents(
     journal: RestoreJournal, seen: Snapshot, dependents: tuple[Dependent, ...], now: datetime
 ) -> StepResult[RestoreJournal] | Need:
     concerned = [each for each in dependents if each.owner in journal.recreated]
-    ends = walked([_Pointing(seen.answers, each, journal.recreated).walk for each in concerned])
+    here = seen.world.parts.resource
+    ends = walked([_Pointing(seen.answers, each, journal.recreated, here).walk for each in concerned])
     if isinstance(ends, Need):
         return ends
     named = [f"{each.kind}/{each.name}" for each in concerned]
@@ -299,14 +355,17 @@ class _Pointing(Struct):
     answers: Answers
     dependent: Dependent
     recreated: Mapping[str, tuple[str, str]]
+    here: Resource
+    """What the objects of the backup are written as."""
 
     def walk(self) -> bool:
         """Whether it was pointed to the new owner; False where it is gone, or points there."""
-        group, _, version = self.dependent.api_version.rpartition("/")
-        resource = Resource(
-            group, version, self.dependent.plural, self.dependent.kind, namespaced=bool(self.dependent.namespace)
-        )
-        ref = Ref(resource, self.dependent.namespace, self.dependent.name)
+        dependent, here = self.dependent, self.here
+        group, _, version = dependent.api_version.rpartition("/")
+        resource = Resource(group, version, dependent.plural, dependent.kind, namespaced=bool(dependent.namespace))
+        if (group, dependent.plural) == (here.group, here.plural):
+            resource = here  # another version may drop fields of it, where nobody converts
+        ref = Ref(resource, dependent.namespace, dependent.name)
         match told(self.answers, Ask(Read(ref, metadata_only=True))):
             case Bad("absent"):
                 return False

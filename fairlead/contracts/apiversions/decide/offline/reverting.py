@@ -27,7 +27,7 @@ def revert(scene: Scene) -> Outcome:
         return scene.enter(UpgradePhase.DISOWNED)  # it was never introduced, or is gone already
     scene.define(lambda live: reverting(live, world.before, world.wanted, journal.new, journal.old), "old storage")
     if not scene.serves(journal.old, journal.new):
-        return scene.wait("await_old_version")
+        return scene.wait("await_old_version", about=scene.lacks_versions)
     return scene.enter(UpgradePhase.RESTORING)
 
 

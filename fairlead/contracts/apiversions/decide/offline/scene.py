@@ -68,8 +68,15 @@ class Scene(Struct):
     def good(self, question: Question) -> Good:
         return good(self.seen.answers, question)
 
-    def wait(self, rule: str, journal: UpgradeJournal | None = None, after: timedelta = SOON) -> Outcome:
-        return StepResult(journal or self.journal, Decision(rule, Hold(Reason.MIGRATING, self.now + after)))
+    def wait(
+        self,
+        rule: str,
+        journal: UpgradeJournal | None = None,
+        after: timedelta = SOON,
+        about: tuple[tuple[str, str], ...] = (),
+    ) -> Outcome:
+        """`about` says what is waited for, and what is the matter with it."""
+        return StepResult(journal or self.journal, Decision(rule, Hold(Reason.MIGRATING, self.now + after, about)))
 
     def enter(self, phase: UpgradePhase) -> Outcome:
         return entering(self.journal, phase, self.now)
@@ -129,6 +136,12 @@ class Scene(Struct):
         served = msgspec.json.decode(found, type=list[ServedVersion])
         return set(versions) <= {each.resource.version for each in served}
 
+    @property
+    def lacks_versions(self) -> tuple[tuple[str, str], ...]:
+        """What is waited for until it serves both."""
+        journal = self.journal
+        return ((journal.crd, f"is not served in {journal.old} and {journal.new} yet: its conditions say why"),)
+
     def page(self, resource: Resource, cursor: str) -> ObjectPage | None:
         """The next page, whole objects; None where the cursor serves no longer."""
         listing = Listing(resource, "", limit=self.world.page, cursor=cursor)
@@ -168,7 +181,8 @@ class Scene(Struct):
                     UpgradeEnd.FAILED,
                 )
             again = structs.replace(after, passes=after.passes + 1, counts=UpgradeCounts())
-            return self.wait("walk_again", again)
+            outrun = counted(after.counts.again, "object")
+            return self.wait("walk_again", again, about=((outrun, "written by others meanwhile"),))
         return then(Scene(self.seen, self.now, after))
 
     def _counted(self, page: ObjectPage, ends: Iterable[str | Unfit]) -> UpgradeJournal:

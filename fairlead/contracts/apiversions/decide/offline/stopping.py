@@ -100,9 +100,19 @@ def _halted(scene: Scene) -> Outcome | None:
     if _replicas(live) != 0:
         scene.good(_scaled(operator.ref, 0))
     pods = scene.good(Ask(Listing(PODS, operator.ref.namespace, selector_of(live), metadata_only=True)))
-    if msgspec.json.decode(pods.value)["items"]:
-        return scene.wait("await_pods")
+    if left := msgspec.json.decode(pods.value)["items"]:
+        return scene.wait("await_pods", about=tuple((f"pod {each['metadata']['name']}", _stays(each)) for each in left))
     return _released(scene, operator)
+
+
+def _stays(pod: Tree) -> str:
+    metadata = pod["metadata"]
+    if not metadata.get("deletionTimestamp"):
+        return "is there still"
+    held = ", ".join(metadata.get("finalizers") or ())
+    return f"is being deleted since {metadata['deletionTimestamp']}" + (
+        f", and waits for finalizers {held}" if held else ""
+    )
 
 
 def _workload(scene: Scene, operator: StoppedWorkload) -> Tree | None:
@@ -126,16 +136,17 @@ def _released(scene: Scene, operator: StoppedWorkload) -> Outcome | None:
     listed = scene.good(Ask(Listing(LEASES, operator.ref.namespace)))
     held = [each for each in msgspec.json.decode(listed.value)["items"] if _is_of(each, operator)]
     seen = dict(scene.journal.leases)
-    waits = False
+    waits: list[tuple[str, str]] = []
     for lease in held:
         name, version = lease["metadata"]["name"], lease["metadata"]["resourceVersion"]
         if seen.get(name, ("", scene.now))[0] != version:
             seen[name] = (version, scene.now)
         lasts = timedelta(seconds=lease["spec"].get("leaseDurationSeconds") or 15)
-        waits = waits or scene.now < seen[name][1] + lasts
+        if scene.now < seen[name][1] + lasts:
+            waits.append((f"lease {name}", f"is held by {lease['spec']['holderIdentity']}"))
     if not waits:
         return None
-    return scene.wait("await_lease", structs.replace(scene.journal, leases=seen))
+    return scene.wait("await_lease", structs.replace(scene.journal, leases=seen), about=tuple(waits))
 
 
 def _is_of(lease: Tree, operator: StoppedWorkload) -> bool:
@@ -156,7 +167,7 @@ def _frozen(scene: Scene) -> Outcome | None:
         return scene.wait("await_freeze", structs.replace(scene.journal, frozen_at=scene.now), timedelta())
     if scene.now - since >= IN_FORCE or _is_denied(scene):
         return None
-    return scene.wait("await_freeze", after=LOOK)
+    return scene.wait("await_freeze", after=LOOK, about=((f"policy {scene.world.freeze_name}", "is not in force yet"),))
 
 
 def _made(scene: Scene, resource: Resource, tree: Tree) -> None:

@@ -14,7 +14,6 @@ from typing import TypeAlias
 from msgspec import Struct, structs
 
 from fairlead.contracts.apiversions.decide.convert import KindConversion
-from fairlead.contracts.apiversions.decide.offline.backup_format import Dependent
 from fairlead.contracts.apiversions.decide.offline.object_parts import Parts
 from fairlead.contracts.apiversions.decide.trees import Tree
 from fairlead.core.ask import Need
@@ -22,7 +21,7 @@ from fairlead.core.decision import Decision, Hold
 from fairlead.core.reason import Reason
 from fairlead.engine.decide.job import JobSnapshot, StepResult
 from fairlead.engine.decide.storage_migration.journal import StorageJournal
-from kubeloop.objects.meta import Ref
+from kubeloop.objects.meta import Ref, Resource
 
 MANAGER = "fairlead-offline-upgrade"
 """Whose fields are those that the upgrade writes: so a run that was killed knows its own writes again."""
@@ -70,6 +69,8 @@ class UpgradeEnd(Enum):
     """The server cannot be reached."""
     STUCK = "stuck"
     """Something else must be put right first."""
+    CHANGED = "changed"
+    """The definition is another one than it was."""
 
 
 class UpgradeFailure(Struct, frozen=True):
@@ -125,7 +126,7 @@ class UpgradeJournal(Struct, frozen=True, kw_only=True):
     """Leases of the operator: their versions, and since when each is seen so."""
     migration: StorageJournal | None = None
     place: int = 0
-    """Of the next dependent."""
+    """Of the kind of dependents that is looked through."""
     notes: tuple[str, ...] = ()
     """What people should know at the end."""
     problem: str = ""
@@ -153,7 +154,8 @@ class UpgradeWorld(Struct, frozen=True, kw_only=True):
     caller: str
     """Who asks, as the API server calls them."""
     freeze_name: str
-    dependents: tuple[Dependent, ...] = ()
+    kinds: tuple[Resource, ...] = ()
+    """Of what the objects may own."""
     back: bool = False
     """Whether everything is to be undone."""
     page: int = 500

@@ -29,7 +29,7 @@ from fairlead.contracts.apiversions.decide.offline.upgrade_journal import (
     moving,
     stopped,
 )
-from fairlead.contracts.apiversions.decide.offline.upgraded_definitions import introduced, unserved
+from fairlead.contracts.apiversions.decide.offline.upgraded_definitions import introduced, is_as_before, unserved
 from fairlead.contracts.apiversions.decide.offline.walks import Interrupted, Unanswered, Unfit
 from fairlead.core.ask import Need
 from fairlead.core.decision import Decision, Hold
@@ -74,6 +74,7 @@ def _entered(journal: UpgradeJournal, seen: Snapshot, now: datetime) -> Outcome:
         problem="",
         end=None,
         cursor="",
+        place=0,
         passes=0,
         failures=(),
         leases={},
@@ -82,7 +83,13 @@ def _entered(journal: UpgradeJournal, seen: Snapshot, now: datetime) -> Outcome:
     if not seen.world.back or journal.goes_back or journal.phase in FINAL:
         return moving(again, "go_on", now)
     forth = structs.replace(again, migration=None)
-    return entering(forth, UpgradePhase.RESTARTED if journal.phase in UNDOES else UpgradePhase.REVERTING, now)
+    return entering(forth, UpgradePhase.REVERTING if _has_defined(journal) else UpgradePhase.RESTARTED, now)
+
+
+def _has_defined(journal: UpgradeJournal) -> bool:
+    """Whether the definition may have been written."""
+    is_before = journal.phase is UpgradePhase.INTRODUCED and journal.introduced_at is None
+    return journal.phase not in UNDOES and not is_before
 
 
 def _guarded(scene: Scene) -> Outcome | None:
@@ -94,10 +101,16 @@ def _guarded(scene: Scene) -> Outcome | None:
 def _introduce(scene: Scene) -> Outcome:
     world, journal = scene.world, scene.journal
     if journal.introduced_at is None:  # written down before the first write: what is made later may be new
+        if not is_as_before(scene.definition(), world.before):
+            text = (
+                f"{journal.crd} was changed since the backup began, and its old versions would be written back as they"
+                " were; nothing is converted yet, so undo this upgrade and begin another"
+            )
+            return stopped(journal, text, UpgradeEnd.CHANGED)
         return moving(structs.replace(journal, introduced_at=scene.now), "introduce", scene.now)
     scene.define(lambda live: introduced(live, world.before, world.wanted, journal.new), "new storage")
     if not scene.serves(journal.old, journal.new):
-        return scene.wait("await_new_version")
+        return scene.wait("await_new_version", about=scene.lacks_versions)
     return scene.enter(UpgradePhase.CONVERTING)
 
 
@@ -160,12 +173,12 @@ PHASES: dict[UpgradePhase, Callable[[Scene], Outcome]] = {
     UpgradePhase.CONVERTED: comparing,
     UpgradePhase.PRUNED: lambda scene: _stored(scene, UpgradePhase.OWNED),
     UpgradePhase.OWNED: own,
-    UpgradePhase.POINTED: lambda scene: point(scene, scene.journal.new, scene.enter(UpgradePhase.UNSERVED)),
+    UpgradePhase.POINTED: lambda scene: point(scene, scene.world.new, scene.enter(UpgradePhase.UNSERVED)),
     UpgradePhase.UNSERVED: _unserve,
     UpgradePhase.STARTED: lambda scene: _started(scene, UpgradePhase.DONE),
     UpgradePhase.REVERTING: revert,
     UpgradePhase.RESTORING: restoring,
-    UpgradePhase.DISOWNED: lambda scene: point(scene, scene.journal.old, scene.enter(UpgradePhase.FORGETTING)),
+    UpgradePhase.DISOWNED: lambda scene: point(scene, scene.world.old, scene.enter(UpgradePhase.FORGETTING)),
     UpgradePhase.FORGETTING: lambda scene: _stored(scene, UpgradePhase.REVERTED),
     UpgradePhase.REVERTED: take_back,
     UpgradePhase.RESTARTED: lambda scene: _started(scene, UpgradePhase.ROLLED_BACK),

@@ -50,6 +50,11 @@ def is_as(live: Tree, wanted: Tree) -> bool:
     )
 
 
+def is_as_before(live: Tree, before: Tree) -> bool:
+    """Whether nobody has changed its versions."""
+    return same(live["spec"]["versions"], before["spec"]["versions"])
+
+
 def has_version(definition: Tree, name: str) -> bool:
     return any(each["name"] == name for each in definition["spec"]["versions"])
 
