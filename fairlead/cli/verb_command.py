@@ -252,7 +252,9 @@ class VerbRun:
         why = why or "somebody else changed them again and again"
         names = ", ".join(write.ref.name for write in written)
         helps = plan.unfinished or "run the same command again"
-        return Stop(f"{why}; written: {names}; not written: {left}; {helps}")
+        missing = "not written, or not known to be" if found.is_interrupted else "not written"
+        code = exits.INTERRUPTED if found.is_interrupted else exits.ERROR
+        return Stop(f"{why}; written: {names}; {missing}: {left}; {helps}", code)
 
 
 def _warn(plan: VerbPlan) -> None:
