@@ -178,6 +178,8 @@ def _reason(error: BaseException) -> str:
     if isinstance(error, aiohttp.ClientResponseError):
         return f"status {error.status}: {error.message}"  # its own text holds the whole address
     inner = getattr(error, "os_error", None) or error
+    if isinstance(inner, ssl.SSLError):  # its number is one of OpenSSL's
+        return (inner.reason or str(inner)).replace("_", " ").lower()
     if isinstance(inner, OSError) and inner.errno and not isinstance(inner, socket.gaierror):
         return os.strerror(inner.errno).lower()
     return str(inner) or type(inner).__name__

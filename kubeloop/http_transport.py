@@ -313,6 +313,8 @@ def sentence(error: Exception, server: str, proxy: URL | None = None) -> str:
 def _reason(error: BaseException) -> str:
     """The error in the words of the system, with what caused it where it names nothing itself."""
     inner = getattr(error, "os_error", None) or error
+    if isinstance(inner, ssl.SSLError):  # its number is one of OpenSSL's
+        return (inner.reason or str(inner)).replace("_", " ").lower()
     if isinstance(inner, OSError) and inner.errno and not isinstance(inner, socket.gaierror):
         return os.strerror(inner.errno).lower()  # asyncio's own text names sockets, not what happened
     return getattr(inner, "strerror", None) or str(inner) or type(inner).__name__

@@ -15,6 +15,7 @@ from fairlead.cli import exits, termination
 from fairlead.cli.expiry import expired
 from fairlead.cli.failures import first_of, sentence
 from fairlead.cli.flags.common import wrong_namespaces
+from fairlead.core.printable import printable
 from kubeloop.client import Client
 from kubeloop.errors import KubeError
 from kubeloop.kubeconfig import ClusterConfig, find
@@ -77,7 +78,7 @@ def namespaces_of(arguments: argparse.Namespace, config: ClusterConfig) -> tuple
 
 
 def fail(text: str, code: int = exits.ERROR) -> int:
-    print(f"fairlead: {text}", file=sys.stderr)
+    print(f"fairlead: {printable(text)}", file=sys.stderr)
     return code
 
 

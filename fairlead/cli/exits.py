@@ -35,7 +35,7 @@ MEANINGS: tuple[tuple[int, str], ...] = (
     (FAILED, "watch or status ended because a rollout failed: it was given up, or what it needs cannot be done"),
     (REVERTED, "watch or status ended because a rollout was given up and everything is back as it was"),
     (GATED, "watch or status ended because a rollout waits at a gate until somebody lets it go on"),
-    (INTERRUPTED, "interrupted with Ctrl-C or SIGTERM"),
+    (INTERRUPTED, "interrupted with Ctrl-C or SIGTERM; for watch and status: or nobody reads on"),
 )
 
 

@@ -104,9 +104,14 @@ def _forbidden(error: Forbidden, *, chooses: bool) -> str:
 
 
 def first_of(group: ExceptionGroup[Exception]) -> KubeError:
-    """The first error of a group of tasks; raises those that are not the cluster's but our mistakes."""
+    """The first error of a group of tasks; raises those that are not the cluster's: the output's, or our mistakes."""
     mistakes = group.subgroup(lambda error: not isinstance(error, KubeError | ExceptionGroup))
     if mistakes is not None:
-        raise mistakes
+        unwritten, other = mistakes.split(OSError)
+        raise other or _leaf(unwritten or mistakes)
+    return cast("KubeError", _leaf(group))
+
+
+def _leaf(group: ExceptionGroup[Exception]) -> Exception:
     error = group.exceptions[0]
-    return first_of(error) if isinstance(error, ExceptionGroup) else cast("KubeError", error)
+    return _leaf(error) if isinstance(error, ExceptionGroup) else error

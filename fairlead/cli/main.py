@@ -41,6 +41,8 @@ COMMANDS: tuple[tuple[str, str], ...] = (
     ("version", "print the version"),
     ("help", "explain a command, or `exit-codes`"),
 )
+SERVE = ("up", "operator")
+"""Commands that run until they are ended, which a reader of their output does by leaving."""
 
 
 class Command(Protocol):
@@ -81,17 +83,16 @@ class Parser(argparse.ArgumentParser):
 def main(arguments: Sequence[str] | None = None) -> int:
     """Runs one command; the exit code."""
     words = list(sys.argv[1:] if arguments is None else arguments)
-    _give_streams()
-    for stream in (sys.stdout, sys.stderr):
-        fit(stream)  # a terminal without these characters shows others, not a traceback
     try:
+        _give_streams()
+        for stream in (sys.stdout, sys.stderr):
+            fit(stream)  # a terminal without these characters shows others, not a traceback
         try:
             return _dispatch(words)
         finally:
             sys.stdout.flush()  # a reader that has left is noticed here, and not when the interpreter ends
     except UsageError as error:
-        print(f"fairlead: {error}", file=sys.stderr)
-        return exits.USAGE
+        return _failed(str(error), exits.USAGE)
     except KeyboardInterrupt:
         return exits.INTERRUPTED
     except BrokenPipeError:
@@ -101,8 +102,15 @@ def main(arguments: Sequence[str] | None = None) -> int:
             raise
         _reader_left()
         where, problem = error.filename or "the output", (error.strerror or str(error)).lower()
-        print(f"fairlead: {where} cannot be written ({problem}): make room, or write elsewhere", file=sys.stderr)
-        return exits.ERROR
+        return _failed(f"{where} cannot be written ({problem}): make room, or write elsewhere", exits.ERROR)
+
+
+def _failed(sentence: str, code: int) -> int:
+    from fairlead.cli.patient_output import patient_errors
+
+    with patient_errors(sys.stderr):
+        print(f"fairlead: {sentence}", file=sys.stderr)
+    return code
 
 
 def _give_streams() -> None:
@@ -132,7 +140,13 @@ def _dispatch(words: list[str]) -> int:
     command = _command(name)
     if isinstance(command, GroupedCommand):
         return command.dispatch(rest)
-    return command.run(parsed(parser_of(name), rest))
+    arguments = parsed(parser_of(name), rest)
+    if name in SERVE:
+        return command.run(arguments)
+    from fairlead.cli.patient_output import patient_streams
+
+    with patient_streams():
+        return command.run(arguments)
 
 
 def _command(name: str) -> Command:

@@ -16,6 +16,7 @@ from fairlead.cli.question import says_yes
 from fairlead.cli.verb_rows import Stop, absent, chosen, part_of, rows_of
 from fairlead.contracts import CONTRACTS
 from fairlead.core.alternatives import alternatives
+from fairlead.core.printable import printable
 from fairlead.core.verb import Verb
 
 if TYPE_CHECKING:
@@ -180,7 +181,7 @@ class VerbRun:
 
         event = await self._event(plan)
         if plan.before:
-            print(plan.before, file=sys.stderr)
+            print(printable(plan.before), file=sys.stderr)
         _warn(plan)
         self._print(await self._result(plan, event, done=False), patches(plan.writes))
         print(f"fairlead: nothing was written; an Event would say: {event}", file=sys.stderr)
@@ -190,7 +191,7 @@ class VerbRun:
         """Whether it may be written; without a terminal nobody is asked."""
         if not plan.before or self._arguments.yes:
             return True
-        print(plan.before, file=sys.stderr)
+        print(printable(plan.before), file=sys.stderr)
         _warn(plan)
         self._is_warned = True
         return says_yes("Go on?", sys.stderr)
@@ -232,7 +233,7 @@ class VerbRun:
         from fairlead.cli.views.verbs import in_form
 
         form = self._arguments.output
-        print(in_form(result, form) if form else text)
+        print(in_form(result, form) if form else printable(text))
 
     async def _unfinished(self, found: Unfinished) -> Stop:
         """What was written and what was not; those who look at the objects are told as well."""
@@ -251,9 +252,11 @@ class VerbRun:
         why = why or "somebody else changed them again and again"
         names = ", ".join(write.ref.name for write in written)
         helps = plan.unfinished or "run the same command again"
-        return Stop(f"{why}; written: {names}; not written: {left}; {helps}")
+        missing = "not written, or not known to be" if found.is_interrupted else "not written"
+        code = exits.INTERRUPTED if found.is_interrupted else exits.ERROR
+        return Stop(f"{why}; written: {names}; {missing}: {left}; {helps}", code)
 
 
 def _warn(plan: VerbPlan) -> None:
     for warning in plan.warnings:
-        print(f"fairlead: {warning}", file=sys.stderr)
+        print(f"fairlead: {printable(warning)}", file=sys.stderr)

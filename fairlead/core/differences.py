@@ -10,6 +10,8 @@ from collections.abc import Iterator, Mapping
 
 from msgspec import Struct
 
+from fairlead.core.printable import on_one_line
+
 LONGEST_VALUE = 60
 """Characters of a value that are shown."""
 
@@ -87,9 +89,8 @@ def _names(entries: list[object]) -> list[str] | None:
 
 
 def shown(value: object) -> str:
-    """On one line and short; what a terminal would obey is a question mark, so that nothing shown can be hidden."""
-    words = " ".join(str(value).split()) if value != "" else '""'
-    text = "".join(each if each.isprintable() else "?" for each in words)
+    """On one line and short."""
+    text = on_one_line(" ".join(str(value).split())) if value != "" else '""'
     return text if len(text) <= LONGEST_VALUE else f"{text[: LONGEST_VALUE - 1]}…"
 
 

@@ -7,6 +7,7 @@ anew; what was written by then needs no more writing, and nothing is written tha
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import Callable
 from datetime import datetime
 from typing import TypeVar
@@ -46,11 +47,18 @@ class Declined(Struct, frozen=True):
 class Unfinished(Exception):
     """Some of it may be written and the rest is not; `error` says why, empty when others were faster each time."""
 
+    is_interrupted = False
+    """Whether somebody has ended the command; the first of what is left may be on its way."""
+
     def __init__(self, plan: VerbPlan, written: tuple[VerbWrite, ...], error: KubeError | str) -> None:
         super().__init__(str(error))
         self.plan = plan
         self.written = written
         self.error = error
+
+
+class Interrupted(Unfinished):
+    is_interrupted = True
 
 
 async def act(
@@ -82,12 +90,18 @@ async def act(
         except (Conflict, NotFound):
             in_vain = 0 if len(written) > before else in_vain + 1
             continue
-        except KubeError as error:
+        except (KubeError, asyncio.CancelledError) as error:
             if not written:
                 raise
-            raise Unfinished(agreed, tuple(written), error) from error
+            raise _cut_off(agreed, tuple(written), error) from error
         return Acted(agreed, tuple(written))
     raise Unfinished(agreed, tuple(written), "")
+
+
+def _cut_off(agreed: VerbPlan, written: tuple[VerbWrite, ...], error: KubeError | asyncio.CancelledError) -> Unfinished:
+    if isinstance(error, KubeError):
+        return Unfinished(agreed, written, error)
+    return Interrupted(agreed, written, "interrupted")
 
 
 def _ended(agreed: VerbPlan, written: tuple[VerbWrite, ...], found: VerbAnswer) -> Acted:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import socket
 from pathlib import Path
 
@@ -193,3 +194,12 @@ def test_our_own_mistakes_among_the_failures_are_not_hidden() -> None:
         first_of(group)
 
     assert raised.value.exceptions == (group.exceptions[1],)
+
+
+def test_output_that_cannot_be_written_is_raised_as_itself() -> None:
+    full = OSError(errno.ENOSPC, "No space left on device")
+
+    with pytest.raises(OSError, match="No space left on device") as raised:
+        first_of(ExceptionGroup("tasks", [TransportError("gone"), ExceptionGroup("inner", [full])]))
+
+    assert raised.value is full

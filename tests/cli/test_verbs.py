@@ -13,7 +13,7 @@ import msgspec
 import pytest
 import yaml
 
-from fairlead.cli import exits, verb_command
+from fairlead.cli import exits, termination, verb_command
 from fairlead.cli.connect import Cluster
 from fairlead.cli.main import main, parser_of
 from fairlead.cli.verb_rows import Stop
@@ -93,7 +93,7 @@ def asked(world: World, capsys: pytest.CaptureFixture[str], verb: str, *words: s
             print(f"fairlead: {stop.text}", file=sys.stderr)
             return stop.code
 
-    code = asyncio.run(work())
+    code = termination.run(work())
     captured = capsys.readouterr()
     return code, captured.out, captured.err
 
@@ -178,6 +178,27 @@ def test_a_server_that_fails_after_the_first_write_does_not_hide_it(capsys: pyte
     assert code == exits.ERROR
     assert "etcd has no leader" in err
     assert err.endswith("; written: ingester-zone-a; not written: ingester-zone-b; run the same command again\n")
+
+
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
+def test_whoever_ends_it_in_the_middle_learns_what_was_written(capsys: pytest.CaptureFixture[str], number: int) -> None:
+    class Ended(Writable):
+        async def send(self, request: Request) -> Response:
+            if request.path.endswith("zone-b") and self.written:
+                signal.raise_signal(number)
+                await asyncio.Event().wait()
+            return await super().send(request)
+
+    world = Ended(A, pods_of(A, "new"), B, pods_of(B, "new"))
+
+    code, out, err = asked(world, capsys, "pause", "ingester")
+
+    assert (code, out) == (exits.INTERRUPTED, "")
+    assert err == (
+        "fairlead: interrupted; written: ingester-zone-a; not written, or not known to be: ingester-zone-b; run the"
+        " same command again\n"
+    )
+    assert len(world.events) == 1
 
 
 def test_a_user_whom_nobody_can_name_is_somebody(capsys: pytest.CaptureFixture[str]) -> None:

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import asyncio
+import subprocess
+import sys
 from typing import Any
 
 import msgspec
@@ -22,6 +24,18 @@ from tests.toy.kinds import BOXES, definitions
 def _registered(monkeypatch: pytest.MonkeyPatch) -> None:
     """A folder and a line are all that a contract takes."""
     monkeypatch.setitem(CONTRACTS, "toy", "tests.toy.contract")
+
+
+@pytest.mark.parametrize(
+    ("room", "unwanted"), [("decide", "fairlead.engine"), ("kinds", "fairlead.engine"), ("install", "asyncio")]
+)
+def test_a_copy_of_it_keeps_the_rules_of_rooms(room: str, unwanted: str) -> None:
+    """Lint and tests hold contracts in their place to these; whoever begins with a copy begins with what they take."""
+    code = f"import sys, tests.toy.{room}; print([each for each in sys.modules if each.startswith({unwanted!r})])"
+
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+
+    assert done.stdout == "[]\n"
 
 
 def both() -> tuple[PartOptions, ...]:

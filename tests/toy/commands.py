@@ -1,16 +1,16 @@
-"""What commands need of boxes: how they are looked at, how their operator is installed and told."""
+"""What commands need of boxes: how they are looked at, and how their operator is told."""
 
 from collections.abc import Sequence
 from datetime import datetime
 from functools import partial
 
 from fairlead.core.explain import Explain
-from fairlead.engine.install import Install
 from fairlead.engine.look import Heard, Look, ResourceView, Views
 from fairlead.engine.program import Section
 from kubeloop.client import Client
-from tests.toy.decide import NOUN, PART, decide, explain, key_of, observed
+from tests.toy.decide import NOUN, PART, decide, explain, observed
 from tests.toy.kinds import BOXES, Box
+from tests.toy.part import key_of
 
 ALL = ResourceView(BOXES, Box, optional=True)
 
@@ -27,10 +27,5 @@ class BoxLooks:
         return await heard.or_each(PART, NOUN, [(key_of(one), observed(one), partial(document, one)) for one in found])
 
 
-INSTALL = Install(
-    flags=(),
-    values=lambda place, _: place,
-    objects=lambda place: ({"kind": "ServiceAccount", "metadata": {"name": PART, "namespace": place.namespace}},),
-)
 LOOK = Look(roots=(ALL,), open=BoxLooks)
 SECTION = Section(flags=(), settings=lambda _given, _common: None)

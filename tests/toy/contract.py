@@ -12,7 +12,7 @@ CONTRACT = Contract(
     chart="toy-operator",
     installed_for=f"{GROUP}/namespace",
     kinds=Room("tests.toy.kinds", "definitions"),
-    install=Room("tests.toy.commands", "INSTALL"),
+    install=Room("tests.toy.install", "INSTALL"),
     section=Room("tests.toy.commands", "SECTION"),
     roots=(Root(BOXES, NOUN, optional=True),),
     look=Room("tests.toy.commands", "LOOK"),

@@ -11,7 +11,6 @@ from fairlead.core.decision import Decision, Hold, Move
 from fairlead.core.explain import Block, Explain, Stands
 from fairlead.core.outcome import outcome_of
 from fairlead.core.reason import Reason
-from fairlead.engine.controller import RolloutKey
 from kubeloop.objects.meta import Ref
 from tests.toy.kinds import BOXES, Box
 
@@ -51,10 +50,6 @@ def explain(seen: Box, decision: Decision, _: datetime) -> Explain:
         stands=Stands(reason.word, int(reason is Reason.COMPLETE), 1, "boxes"),
         blocked_by=(held,) if reason.clears else (),
     )
-
-
-def key_of(seen: Box) -> RolloutKey:
-    return RolloutKey((seen.metadata.namespace, seen.metadata.name))
 
 
 def observed(seen: Box) -> dict[str, int]:

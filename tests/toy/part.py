@@ -1,13 +1,17 @@
 """What an operator runs for boxes."""
 
-from typing import Any, cast
+from typing import Any
 
 from fairlead.core.act import Does
 from fairlead.engine.controller import Controller, LogRecord, RolloutKey, Wake
 from fairlead.engine.part import Part, PartContext
-from kubeloop.informer import Change, Informer
-from tests.toy.decide import NOUN, PART, decide, explain, key_of, observed
+from kubeloop.informer import Informer
+from tests.toy.decide import NOUN, PART, decide, explain, observed
 from tests.toy.kinds import BOXES, Box
+
+
+def key_of(seen: Box) -> RolloutKey:
+    return RolloutKey((seen.metadata.namespace, seen.metadata.name))
 
 
 def part(context: PartContext, _: object) -> Part:
@@ -19,11 +23,8 @@ def part(context: PartContext, _: object) -> Part:
         return (boxes.get(key.namespace) or boxes[""]).store.get(*key)
 
     def subscribe(wake: Wake) -> None:
-        def changed(change: Change[Box]) -> None:
-            wake(key_of(cast("Box", change.new or change.old)), change.initial)
-
         for each in boxes.values():
-            each.subscribe(changed)
+            each.subscribe(lambda change: wake(key_of(change.new or change.old), change.initial))
 
     controller: Controller[Any] = Controller(
         name=PART,

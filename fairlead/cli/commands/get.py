@@ -38,6 +38,7 @@ def run(arguments: argparse.Namespace) -> int:
         from fairlead.cli.selection import none_at_all
         from fairlead.cli.views.documents import written
         from fairlead.cli.views.provenance import said_of
+        from fairlead.core.printable import on_one_line
         from kubeloop import clock
 
         seen = await explain_all(cluster.client, cluster.namespaces)
@@ -52,7 +53,7 @@ def run(arguments: argparse.Namespace) -> int:
             shown = rows(seen, clock.now(), namespaces=cluster.everywhere, wide=arguments.output == "wide")
             print(table(shown, width))
             for sentence in said_of(seen):
-                print(sentence, file=sys.stderr)
+                print(on_one_line(sentence), file=sys.stderr)
         return exits.OK
 
     return talk(arguments, work)
@@ -124,7 +125,9 @@ def table(shown: Sequence[Columns], width: int = 0) -> str:
 def _cut(text: str, width: int) -> str:
     """What fits; that there is more is kept."""
     from fairlead.cli.views.render import cut
+    from fairlead.core.printable import on_one_line
 
+    text = on_one_line(text)
     found = _MORE.search(text) if len(text) > width else None
     more = found[0] if found is not None and len(found[0]) < width - 1 else ""
     return f"{cut(text.removesuffix(more), width - len(more))}{more}".ljust(width)

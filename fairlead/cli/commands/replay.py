@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING
 
 from fairlead.cli import exits
 from fairlead.cli.flags.common import add_output
+from fairlead.core.printable import on_one_line
 
 if TYPE_CHECKING:
     from fairlead.core.replay import Decider, Replayed
@@ -57,7 +58,7 @@ def run(arguments: argparse.Namespace) -> int:
     elif shown:
         _print_text(shown, all_of_them=bool(arguments.rule))
     for sentence in wrong[:MOST_SENTENCES]:
-        print(f"fairlead: {sentence}", file=sys.stderr)
+        print(f"fairlead: {on_one_line(sentence)}", file=sys.stderr)
     if (more := len(wrong) - MOST_SENTENCES) > 0:
         print(f"fairlead: {more} more lines cannot be decided again", file=sys.stderr)
     if not rounds and not wrong:
@@ -65,7 +66,8 @@ def run(arguments: argparse.Namespace) -> int:
         return exits.ERROR
     if rounds and not shown:
         rules = ", ".join(sorted({outline.rule for each in rounds for outline in (each.then, each.now) if outline}))
-        print(f'fairlead: no round was decided by the rule "{arguments.rule}": there are {rules}', file=sys.stderr)
+        told = f'no round was decided by the rule "{arguments.rule}": there are {rules}'
+        print(f"fairlead: {on_one_line(told)}", file=sys.stderr)
         return exits.NOT_FOUND
     if any(each.changes for each in shown):
         return exits.BLOCKED
@@ -106,11 +108,11 @@ def _files(names: list[str]) -> Iterator[tuple[str, Iterator[tuple[int, bytes]]]
 def _print_text(rounds: list[Replayed], *, all_of_them: bool) -> None:
     for each in rounds:
         if each.changes or each.problem or all_of_them:
-            print(f"{each.at:%Y-%m-%dT%H:%M:%SZ}  {each.controller} {each.key}  round {each.round} of {each.release}")
-            print(f"  then  {each.then}")
-            print(f"  now   {each.now or each.problem}")
-            for change in each.changes:
-                print(f"    {change.path}: {_cut(change.then)} -> {_cut(change.now)}")
+            when = f"{each.at:%Y-%m-%dT%H:%M:%SZ}"
+            lines = [f"{when}  {each.controller} {each.key}  round {each.round} of {each.release}"]
+            lines += [f"  then  {each.then}", f"  now   {each.now or each.problem}"]
+            lines += [f"    {change.path}: {_cut(change.then)} -> {_cut(change.now)}" for change in each.changes]
+            print("\n".join(map(on_one_line, lines)))
     differ, undecided = sum(bool(each.changes) for each in rounds), sum(each.now is None for each in rounds)
     told = f"{len(rounds)} round{'s' * (len(rounds) != 1)}, {differ} decided otherwise"
     print(told + (f", {undecided} cannot be decided again" if undecided else ""))

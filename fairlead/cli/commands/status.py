@@ -92,6 +92,8 @@ class LaneLines:
             self._say("", "trouble", trouble)
 
     def _say(self, part: str, about: str, text: str) -> None:
+        from fairlead.core.printable import on_one_line
+
         if self._said.get((part, about)) != text and not self._quiet:
-            print(text, flush=True)
+            print(on_one_line(text), flush=True)
         self._said[part, about] = text

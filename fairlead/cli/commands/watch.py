@@ -122,6 +122,7 @@ async def follow(cluster: Cluster, wanted: WatchScope, screen: Screen) -> WatchE
     from fairlead.cli.documents_of import Documents, looks
     from fairlead.cli.live_documents import LiveScopes
     from fairlead.cli.operator_reports import Reports
+    from fairlead.cli.patient_output import nobody_reads
     from fairlead.cli.selection import named, several
     from kubeloop import clock
 
@@ -141,6 +142,8 @@ async def follow(cluster: Cluster, wanted: WatchScope, screen: Screen) -> WatchE
             end = ending(chosen, wanted) or (WatchEnd(exits.OK) if wanted.once else None)
             if end is not None:
                 return end
+            if nobody_reads():
+                return WatchEnd(exits.INTERRUPTED)
             await live.next(TICK)
 
 

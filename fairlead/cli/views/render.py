@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING
 from fairlead.cli.views.severity import waits_of
 from fairlead.core.explain import Block, Cell, Check, Explain, Lane
 from fairlead.core.outcome import DONE, GATED, STOPPED
+from fairlead.core.printable import on_one_line
 
 if TYPE_CHECKING:
     from rich.text import Text
@@ -245,7 +246,7 @@ def change(seen: Explain) -> str:
 
 def plain(lines: Iterable[Line]) -> str:
     """Without style."""
-    return "\n".join("".join(text for text, _ in line).rstrip() for line in lines)
+    return "\n".join("".join(on_one_line(text) for text, _ in line).rstrip() for line in lines)
 
 
 def styled(lines: Iterable[Line]) -> Text:
@@ -257,7 +258,7 @@ def styled(lines: Iterable[Line]) -> Text:
         if number:
             text.append("\n")
         for words, style in line:
-            text.append(words, STYLES.get(style, ""))
+            text.append(on_one_line(words), STYLES.get(style, ""))
     return text
 
 

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Protocol
 from fairlead.cli.selection import is_complete, worst_first
 from fairlead.cli.views.provenance import said_of
 from fairlead.cli.views.render import NAMELESS, Line, change, has_no_pods, legend, picture, plain, styled, title
+from fairlead.core.printable import on_one_line
 
 if TYPE_CHECKING:
     from rich.live import Live
@@ -84,7 +85,7 @@ class _Lines:
         self._last, self._trouble, self._speakers = said, trouble, speakers
 
     def say(self, text: str, now: datetime) -> None:
-        print(f"{now:%Y-%m-%dT%H:%M:%SZ} {text}", flush=True)
+        print(f"{now:%Y-%m-%dT%H:%M:%SZ} {on_one_line(text)}", flush=True)
 
 
 @contextmanager
@@ -106,7 +107,7 @@ class _Live:
         self._view.update(styled(page(seen, now, size.width, size.height - 1, trouble)), refresh=True)
 
     def say(self, text: str, now: datetime) -> None:
-        self._view.console.print(f"{now:%H:%M:%S} {text}", markup=False)
+        self._view.console.print(f"{now:%H:%M:%S} {on_one_line(text)}", markup=False)
 
 
 def page(seen: Sequence[Explain], now: datetime, width: int, height: int, trouble: str = "") -> list[Line]:

@@ -94,8 +94,12 @@ UNUSED: tuple[Flag[Any], ...] = (
     Flag("perf-enabled", BOOL, False, _NOTHING),
     Flag("enable-cluster-gateway", BOOL, False, _NOTHING),
     Flag("leader-election-resource-lock", STRING, "configmapsleases", _NOTHING),
+    Flag("application-re-sync-period", DURATION, 300.0, _NOTHING),
+    Flag("max-workflow-wait-backoff-time", INT, 60, _NOTHING),
+    Flag("max-workflow-failed-backoff-time", INT, 300, _NOTHING),
+    Flag("max-workflow-step-error-retry-times", INT, 10, _NOTHING),
 )
-"""Taken because charts give them; each is told in one warning."""
+"""Taken because charts give them, the last four those of 1.2 and later; each is told in one warning."""
 
 FLAGS: tuple[Flag[Any], ...] = (
     WEBHOOKS,

@@ -12,6 +12,7 @@ from fairlead.contracts.plans.flags import FLAGS, UNUSED
 from fairlead.contracts.plans.options import PROCESS, options_of, own_namespace, warnings
 from fairlead.contracts.plans.settings import PlanSettings
 from fairlead.core.flags import FlagError
+from fairlead.core.go_flag_kinds import DURATION
 from fairlead.engine.options import LeaseTimes, OperatorOptions
 from fairlead.engine.serving.plain_paths import PlainPaths
 
@@ -66,6 +67,10 @@ WITHOUT_EFFECT = {
     "perf-enabled",
     "enable-cluster-gateway",
     "leader-election-resource-lock",
+    "application-re-sync-period",
+    "max-workflow-wait-backoff-time",
+    "max-workflow-failed-backoff-time",
+    "max-workflow-step-error-retry-times",
 }
 
 
@@ -244,7 +249,7 @@ def test_a_mistake_in_a_flag_ends_with_the_usage() -> None:
 @pytest.mark.parametrize("name", sorted(WITHOUT_EFFECT))
 def test_a_flag_without_effect_is_taken_and_told_once(name: str) -> None:
     flag = next(each for each in FLAGS if each.name == name)
-    value = "1s" if name in ("long-wait", "depend-check-wait") else str(flag.default or "0").lower()
+    value = "1s" if flag.kind is DURATION else str(flag.default or "0").lower()
     given = parse(PROCESS, FLAGS, (f"--{name}={value}",))
 
     assert options_of(given).parts[0].settings == PlanSettings()

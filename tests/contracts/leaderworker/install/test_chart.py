@@ -62,6 +62,10 @@ def test_every_value_of_upstreams_chart_is_taken() -> None:
     assert set(UPSTREAM["values"]) < set(yaml.safe_load((CHART / "values.yaml").read_text()))
 
 
+def test_values_of_later_releases_of_upstreams_chart_are_taken() -> None:
+    assert render({"featureGates": "", "crdUpgrade": {"enabled": True, "image": {"tag": "main"}}}) == render()
+
+
 def test_a_selector_that_cannot_change_is_upstreams() -> None:
     made = render()[("Deployment", "lws-controller-manager")]
 

@@ -41,6 +41,24 @@ OTHERS_VALUES: dict[str, Any] = {
     },
 }
 """Of releases before and after that one."""
+OF_1_1: dict[str, Any] = {
+    "OAMSpecVer": "v0.3",
+    "apiServer": {"enabled": True, "port": 8000, "replicaCount": 1, "Service": {"type": "ClusterIP"}},
+    "multicluster": {"enabled": False, "clusterGateway": {"replicaCount": 1, "port": 9443}},
+    "admissionWebhooks": {"certManager": {"revisionHistoryLimit": 3}, "autoGenWorkloadDefinition": True},
+}
+OF_1_2: dict[str, Any] = {
+    **OF_1_1,
+    "systemDefinitionNamespace": None,
+    "controllerArgs": {"reSyncPeriod": "5m"},
+    "disableCaps": "rollout",
+    "enableFluxcdAddon": False,
+    "workflow": {"backoff": {"maxTime": {"waitState": 60, "failedState": 300}}, "step": {"errorRetryTimes": 10}},
+    "imageRegistry": "",
+    "test": {"app": {"repository": "example/hello-world", "tag": "v1"}},
+    "kubeClient": {"qps": 50, "burst": 100},
+}
+"""Of the releases that have Rollouts: all that a release before does not have."""
 EVERYTHING: dict[str, Any] = {
     "replicaCount": 2,
     "fairlead": {
@@ -68,6 +86,8 @@ CASES = {
     "defaults": {},
     "upstream": UPSTREAM["values"],
     "others": OTHERS_VALUES,
+    "of 1.1": OF_1_1,
+    "of 1.2": OF_1_2,
     "everything": EVERYTHING,
     "own": OWN,
     "cert-manager": CERT_MANAGER,
@@ -140,6 +160,14 @@ def test_values_reach_the_program() -> None:
     )
     assert (settings.event_webhook, settings.registers_kinds) == ("https://events.example/", False)
     assert settings.system_namespace == NAMESPACE
+
+
+def test_what_later_releases_say_of_image_and_calls_has_its_effect() -> None:
+    made = container({"imageRegistry": "mirror.example/", "kubeClient": {"qps": 20, "burst": 30}})
+    given = options_of(parse(PROCESS, FLAGS, made["args"]))
+
+    assert made["image"] == f"mirror.example/fairlead:{__version__}"
+    assert (given.qps, given.burst) == (20.0, 30)
 
 
 @pytest.mark.parametrize(
