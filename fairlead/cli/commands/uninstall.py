@@ -102,7 +102,15 @@ async def carried_out(client: Client, namespace: str, arguments: argparse.Namesp
         print(f"fairlead: {kept}", file=sys.stderr)
     if reason:
         print(f"fairlead: {reason}", file=sys.stderr)
-    return exits.BLOCKED if blocked else exits.ERROR if reason else exits.OK
+    return exits.BLOCKED if blocked else _code(removal, reason)
+
+
+def _code(removal: Removal, reason: str) -> int:
+    from fairlead.cli.removal import Ended
+
+    if isinstance(removal.error, Ended):
+        return exits.INTERRUPTED
+    return exits.ERROR if reason else exits.OK
 
 
 def _announced(
@@ -154,8 +162,11 @@ def stopped(removal: Removal) -> str:
     if removal.error is None:
         return ""
     from fairlead.cli.failures import sentence
+    from fairlead.cli.removal import Ended
 
     left = ", ".join(str(item) for item in removal.left)
+    if isinstance(removal.error, Ended):
+        return f"interrupted; still there, or not known to be gone: {left}; run the command again"
     return f"{sentence(removal.error)}; still there: {left}; run the command again once that is put right"
 
 
