@@ -20,14 +20,18 @@ class _Named(Struct, frozen=True):
     metadata: Meta
 
 
-async def missing_namespace(client: Client, namespaces: Sequence[str]) -> str:
-    """That one of them does not exist, as a sentence; empty when they do, or when that may not be known."""
+async def missing_namespace(client: Client, namespaces: Sequence[str], *, one: bool = False) -> str:
+    """That one of them does not exist, as a sentence; empty when they do, or when that may not be known.
+
+    `one` says that the command is about one object and cannot look at all namespaces itself.
+    """
+    elsewhere = "`fairlead get -A` looks at all of them" if one else "or look at all of them with -A"
     for namespace in filter(None, namespaces):
         try:
             await client.read(Ref(NAMESPACES, "", namespace), _Named)
         except NotFound as error:
             if error.reason == "NotFound":  # in the words of the API server, not those of a proxy
-                return f"namespace {namespace} does not exist: check the name, or look at all of them with -A"
+                return f"namespace {namespace} does not exist: check the name, {elsewhere}"
         except KubeError:
             continue
     return ""
@@ -49,11 +53,11 @@ def _names(metadata: Meta, root: Root) -> tuple[str | None, ...]:
     return metadata.name, *map(metadata.labels.get, root.names)
 
 
-async def why_not_found(client: Client, name: str, namespaces: Sequence[str]) -> str:
+async def why_not_found(client: Client, name: str, namespaces: Sequence[str], *, one: bool = False) -> str:
     """What helps whoever looked for a rollout in the wrong place; empty when nothing is known."""
     if "" in namespaces:
         return ""
-    if missing := await missing_namespace(client, namespaces):
+    if missing := await missing_namespace(client, namespaces, one=one):
         return missing
     if not (places := [place for place in await places_of(client, name) if place not in namespaces]):
         return ""

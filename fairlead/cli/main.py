@@ -114,13 +114,13 @@ def _failed(sentence: str, code: int) -> int:
 
 
 def _give_streams() -> None:
-    """A process whose output was closed before it began writes to nobody."""
+    """A process whose output was closed before it began writes to nobody, and hears nothing where its input was."""
     import os
     from pathlib import Path
 
-    for name in ("stdout", "stderr"):
+    for name, mode in (("stdin", "r"), ("stdout", "w"), ("stderr", "w")):
         if getattr(sys, name) is None:
-            setattr(sys, name, Path(os.devnull).open("w", encoding="utf-8"))  # noqa: SIM115  for as long as it runs
+            setattr(sys, name, Path(os.devnull).open(mode, encoding="utf-8"))  # noqa: SIM115  for as long as it runs
 
 
 def _dispatch(words: list[str]) -> int:

@@ -80,6 +80,10 @@ class Item(Struct, frozen=True):
         return f"{self.ref.resource.kind}/{self.ref.name}{along}"
 
 
+class Ended(KubeError):
+    """Somebody has ended the command; the first of what is left may be gone."""
+
+
 class Removal(Struct, frozen=True):
     """How far a removal came; `error` says what stopped it."""
 
@@ -198,7 +202,8 @@ async def remove(client: Client, items: Sequence[Item]) -> Removal:
                 await client.call(delete(item.ref, propagation="Background"))
         except NotFound:
             continue
-        except KubeError as error:
+        except (KubeError, asyncio.CancelledError) as cause:
+            error = cause if isinstance(cause, KubeError) else Ended("interrupted")
             removed = tuple(one for one in items[:number] if one not in held)
             return Removal(removed, tuple(items[number:]), error, tuple(held))
     return Removal(tuple(item for item in items if item not in held), (), held=tuple(held))

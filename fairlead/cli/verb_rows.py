@@ -116,7 +116,7 @@ async def absent(cluster: Cluster, verb: str, asked: VerbRequest, part: str) -> 
         raise forbidden[0]
     if noun := await _rolled_without_verbs(cluster, asked, part):
         return Stop(_without_verbs(f"{asked.name} is a {noun}, which"))
-    if elsewhere := await why_not_found(cluster.client, asked.name, cluster.namespaces):
+    if elsewhere := await why_not_found(cluster.client, asked.name, cluster.namespaces, one=True):
         return Stop(elsewhere, exits.NOT_FOUND)
     nouns = [table.noun for _, table, row in rows if isinstance(row, Verb)] or [table.noun for _, table, _ in rows]
     named = f"no {alternatives(nouns)} named {asked.name or NAMELESS} in namespace {asked.namespace}"

@@ -149,6 +149,22 @@ def test_a_namespace_that_does_not_exist(words: list[str], tmp_path: Path, capsy
     assert said(capsys) == ("fairlead: namespace nope does not exist: check the name, or look at all of them with -A")
 
 
+@pytest.mark.parametrize(
+    "words",
+    [["status", "ingester"], ["pause", "ingester"], ["undo", "ingester"], ["history", "ingester"], ["uninstall"]],
+)
+def test_a_command_about_one_namespace_does_not_advise_an_option_that_it_lacks(
+    words: list[str], tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    with served(World(A, pods_of(A, "new")), tmp_path) as server:
+        code = main([*words, "-n", "nope", "--kubeconfig", server.kubeconfig])
+
+    assert code == exits.NOT_FOUND
+    assert said(capsys) == (
+        "fairlead: namespace nope does not exist: check the name, `fairlead get -A` looks at all of them"
+    )
+
+
 @pytest.mark.parametrize("words", [["explain", "ingester"], ["watch", "ingester-zone-a"]])
 def test_a_rollout_that_is_in_another_namespace(
     words: list[str], tmp_path: Path, capsys: pytest.CaptureFixture[str]

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import subprocess
+import sys
 from pathlib import Path
 
 import msgspec
@@ -160,3 +161,27 @@ def test_a_disk_that_is_full_while_somebody_looks_is_told_in_one_sentence(tmp_pa
         "fairlead: the output cannot be written (no space left on device): make room, or write elsewhere\n"
     )
     assert ran.returncode == 1
+
+
+@pytest.mark.parametrize(
+    ("words", "said"),
+    [
+        ("hash -f -", "standard input holds no Materialize of materialize.cloud: name a file that does"),
+        (
+            "replay -",
+            "there are no recorded rounds in it: name a file or folder that `fairlead operator --record` keeps",
+        ),
+        ("api convert -f - --to v2 --crd -", "standard input holds no CustomResourceDefinition"),
+    ],
+)
+def test_input_that_was_closed_from_the_start_is_empty(words: str, said: str) -> None:
+    ran = subprocess.run(
+        ["/bin/sh", "-c", '"$@" <&-', "sh", sys.executable, "-m", "fairlead", *words.split()],
+        capture_output=True,
+        text=True,
+        timeout=60,
+        check=False,
+    )
+
+    assert ran.returncode in (1, 2)
+    assert ran.stderr.startswith(f"fairlead: {said}")

@@ -2,16 +2,19 @@
 
 from __future__ import annotations
 
+import asyncio
 import io
 import json
+import signal
+from typing import Any, cast
 
 import pytest
 
-from fairlead.cli import exits
+from fairlead.cli import exits, termination
 from fairlead.cli.commands import uninstall
 from fairlead.cli.commands.uninstall import document, shown, stopped
 from fairlead.cli.main import main
-from fairlead.cli.removal import Item, Removal
+from fairlead.cli.removal import Item, Removal, remove
 from kubeloop.errors import Forbidden
 from kubeloop.objects.meta import Ref, Resource
 
@@ -66,6 +69,34 @@ def test_nobody_is_asked_without_a_terminal(monkeypatch: pytest.MonkeyPatch) -> 
     monkeypatch.setattr("sys.stdin", io.StringIO("y\n"))
 
     assert uninstall._agreed([DEPLOYMENT]) is False
+
+
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
+def test_whoever_ends_it_in_the_middle_learns_what_is_left(number: int) -> None:
+    class Client:
+        calls = 0
+
+        async def call(self, _: object) -> None:
+            self.calls += 1
+            if self.calls == 2:
+                signal.raise_signal(number)
+                await asyncio.Event().wait()
+
+    found = []
+
+    async def work() -> int:
+        found.append(await remove(cast("Any", Client()), [DEPLOYMENT, ROLE, ROLE]))
+        return exits.OK
+
+    termination.run(work())
+
+    (removal,) = found
+    assert removal.removed == (DEPLOYMENT,)
+    assert stopped(removal) == (
+        "interrupted; still there, or not known to be gone: Role/rollout-operator, Role/rollout-operator; run the"
+        " command again"
+    )
+    assert uninstall._code(removal, stopped(removal)) == exits.INTERRUPTED
 
 
 def test_failure_says_why_and_what_is_left() -> None:

@@ -1,6 +1,6 @@
 """What an operator runs for boxes."""
 
-from typing import Any
+from typing import Any, cast
 
 from fairlead.core.act import Does
 from fairlead.engine.controller import Controller, LogRecord, RolloutKey, Wake
@@ -24,7 +24,7 @@ def part(context: PartContext, _: object) -> Part:
 
     def subscribe(wake: Wake) -> None:
         for each in boxes.values():
-            each.subscribe(lambda change: wake(key_of(change.new or change.old), change.initial))
+            each.subscribe(lambda change: wake(key_of(cast("Box", change.new or change.old)), change.initial))
 
     controller: Controller[Any] = Controller(
         name=PART,

@@ -59,20 +59,21 @@ def run(arguments: argparse.Namespace) -> int:
 
 async def carried_out(client: Client, namespace: str, arguments: argparse.Namespace) -> int:
     """The exit code of the removal of what is installed in the namespace."""
+    from fairlead.cli.connect import fail
+    from fairlead.cli.elsewhere import missing_namespace
     from fairlead.cli.removal import Removal, find, freed, held_definitions, leaving, let_go, remove, stop
 
     alone: bool = arguments.only_detach
     items = () if alone else await find(client, arguments.part, namespace, kinds=arguments.crds)
     gone = await leaving(client, arguments.part, namespace, None if alone else items, union=arguments.union)
     definitions = await held_definitions(client, gone)
+    if not items and not definitions and (missing := await missing_namespace(client, (namespace,), one=True)):
+        return fail(missing, exits.NOT_FOUND)
     stops = alone and bool(gone.own) and any(not each.obstacles for each in definitions)
     as_json = arguments.output == "json"
     if not as_json:
-        if not alone:
-            print(shown(items, arguments.part, namespace, kinds=arguments.crds))
-        print(shown_definitions(definitions, leave=arguments.leave_conversion), end="")
-        if stops:
-            print("Its operator is scaled to 0 first: it would put its conversion back.")
+        print(_announced(items, definitions, namespace, arguments), end="")
+        print("Its operator is scaled to 0 first: it would put its conversion back.\n" * stops, end="")
     blocked = not arguments.leave_conversion and any(each.obstacles for each in definitions)
     unmarked = 0
     if blocked:
@@ -101,7 +102,23 @@ async def carried_out(client: Client, namespace: str, arguments: argparse.Namesp
         print(f"fairlead: {kept}", file=sys.stderr)
     if reason:
         print(f"fairlead: {reason}", file=sys.stderr)
-    return exits.BLOCKED if blocked else exits.ERROR if reason else exits.OK
+    return exits.BLOCKED if blocked else _code(removal, reason)
+
+
+def _code(removal: Removal, reason: str) -> int:
+    from fairlead.cli.removal import Ended
+
+    if isinstance(removal.error, Ended):
+        return exits.INTERRUPTED
+    return exits.ERROR if reason else exits.OK
+
+
+def _announced(
+    items: Sequence[Item], definitions: Sequence[HeldDefinition], namespace: str, arguments: argparse.Namespace
+) -> str:
+    """What is to happen, for people; ends its lines."""
+    removed = "" if arguments.only_detach else f"{shown(items, arguments.part, namespace, kinds=arguments.crds)}\n"
+    return removed + shown_definitions(definitions, leave=arguments.leave_conversion)
 
 
 def shown(items: Sequence[Item], part: str, namespace: str, *, kinds: bool) -> str:
@@ -145,8 +162,11 @@ def stopped(removal: Removal) -> str:
     if removal.error is None:
         return ""
     from fairlead.cli.failures import sentence
+    from fairlead.cli.removal import Ended
 
     left = ", ".join(str(item) for item in removal.left)
+    if isinstance(removal.error, Ended):
+        return f"interrupted; still there, or not known to be gone: {left}; run the command again"
     return f"{sentence(removal.error)}; still there: {left}; run the command again once that is put right"
 
 

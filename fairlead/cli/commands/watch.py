@@ -177,7 +177,9 @@ async def _unknown(wanted: WatchScope, seen: Sequence[Explain], cluster: Cluster
     client, namespaces = cluster.client, cluster.namespaces
     if wanted.name is None:
         return await missing_namespace(client, namespaces) or none_at_all(namespaces)
-    return await why_not_found(client, wanted.name, namespaces) or none_named(wanted.name, seen, namespaces)
+    return await why_not_found(client, wanted.name, namespaces, one=wanted.single) or none_named(
+        wanted.name, seen, namespaces
+    )
 
 
 def _gone(wanted: WatchScope) -> str:

@@ -9,6 +9,7 @@ import msgspec
 import yaml
 
 from fairlead.contracts.apiversions.commands import codes
+from fairlead.core.printable import printable
 
 
 def show(result: Any, form: str, text: str) -> None:
@@ -18,9 +19,9 @@ def show(result: Any, form: str, text: str) -> None:
     elif form == "yaml":
         print(yaml.safe_dump(msgspec.to_builtins(result, str_keys=True), sort_keys=False, allow_unicode=True), end="")
     elif text:
-        print(text)
+        print(printable(text))
 
 
 def complain(text: str, code: int = codes.ERROR) -> int:
-    print(f"fairlead: {text}", file=sys.stderr)
+    print(f"fairlead: {printable(text)}", file=sys.stderr)
     return code
