@@ -74,6 +74,8 @@ from kubeloop.objects.meta import Resource
 
 AGAIN = timedelta(seconds=5)
 """After so long it is looked again at what is in the way, should nothing have woken it."""
+THERE = "everything that it describes is there"
+THERE_BUT_HELD = f"{THERE}, except for workloads that a rollout has"
 
 
 class _Given(Struct, frozen=True):
@@ -242,7 +244,7 @@ def _settled(given: _Given, status: ConfigurationStatus, emitted: Sequence[Emitt
     problem = refused or next((each.problem for each in emitted if each.problem), "")
     waits = any(not each.is_current for each in emitted)
     rolling = _rolling_status(given, is_done=not problem)
-    text = problem or "everything that it describes is there"
+    text = problem or (THERE_BUT_HELD if waits else THERE)
     status = replace(
         status,
         rolling_status=rolling,

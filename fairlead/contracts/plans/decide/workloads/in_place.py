@@ -226,6 +226,9 @@ def _drifted(attempt: Attempt, target: Workload) -> Fail | None:
     """R-21(b)."""
     if not is_claimed(target, attempt.owner):
         return Fail(Why.DRIFT, f"somebody took the claim off the {target.shown}")
+    if target.update_type == ON_DELETE:
+        path = target.kind.paths.update_type
+        return Fail(Why.DRIFT, f"somebody changed {path} of the {target.shown} to {ON_DELETE}: {DELETED_ONLY}")
     return _resized(attempt, target)
 
 

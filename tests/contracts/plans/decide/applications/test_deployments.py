@@ -287,6 +287,22 @@ def test_the_same_names_again_do_nothing() -> None:
     assert len(world.writes) == before
 
 
+def test_a_target_that_is_changed_while_it_is_rolled_says_what_is_not_applied_yet() -> None:
+    world = old_and_new()
+    deploy(world, plan={**PLAN, "lastBatchToRollout": 0})
+    until(world, "rollingInBatches", "batchReady")
+    world.apply(APPLICATIONS, "shop-next", an_application(component("web:3")))
+    world.play()
+
+    held = world.condition(CONFIGURATIONS, "shop-next-v2", "Synced")
+    world.change(APPLICATION_DEPLOYMENTS, "d", rolloutPlan={**PLAN, "lastBatchToRollout": 1})
+    world.play()
+
+    assert held == ("True", "everything that it describes is there, except for workloads that a rollout has")
+    after = world.condition(CONFIGURATIONS, "shop-next-v2", "Synced")
+    assert after == ("True", "everything that it describes is there")
+
+
 def test_deletion_before_the_handover_frees_the_target() -> None:
     world = old_and_new()
     deploy(world, "shop-next", "nobody")

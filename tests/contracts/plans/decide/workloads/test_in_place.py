@@ -140,6 +140,17 @@ def test_r_21_pods_that_a_partition_keeps_old_again_are_not_waited_for(step: Any
     assert found == Fail(Why.DRIFT, "the partition of the CloneSet c is 4; expected: 2")
 
 
+@pytest.mark.parametrize("step", [lambda each: in_place.roll(each, NOON), in_place.check, in_place.finish_batch])
+def test_r_21_pods_that_nobody_updates_any_more_are_not_waited_for(step: Any) -> None:
+    """Somebody changed the strategy in the middle, as whoever applies an earlier manifest does."""
+    target = stateful_set(5, claimed=True, kind="OnDelete")
+
+    found = step(_mid(target, pods=_pods("ooooo"), status={"upgraded_replicas": 3}))
+
+    text = "somebody changed spec.updateStrategy.type of the StatefulSet s to OnDelete"
+    assert found == Fail(Why.DRIFT, f"{text}: its pods are updated by deleting them only")
+
+
 def test_a_workload_that_somebody_pauses_is_told_of() -> None:
     tree = merged(
         clone_set(claimed=True, partition=2, updated=3, ready=2).tree, {"spec": {"updateStrategy": {"paused": True}}}
