@@ -155,10 +155,15 @@ def _await_controller(seen: Numbers, leaders: Leaders) -> _Step | None:
 
 
 def _rescale(seen: Numbers, leaders: Leaders) -> _Step | None:
-    """Other groups are wanted than when the leaders were written: the partition stays, within what there will be."""
-    if leaders.recorded_replicas == seen.replicas:
+    """Other groups are wanted than when the leaders were written: the partition stays, within what there will be.
+
+    The same where there are more than a surge makes: fewer were wanted under a pause, before the StatefulSet controller
+    had seen to what the leaders asked for, or with a larger surge. Those are about to go and give no room to others.
+    """
+    most = seen.replicas + seen.budget.surge
+    if leaders.recorded_replicas == seen.replicas and leaders.replicas <= most:
         return None
-    return Row.RESCALE, min(leaders.partition, seen.replicas + seen.budget.surge), _burst(seen, _unready(seen))
+    return Row.RESCALE, min(leaders.partition, most), _burst(seen, _unready(seen))
 
 
 def _roll(seen: Numbers, leaders: Leaders) -> _Step | None:
