@@ -246,12 +246,14 @@ def _spared(seen: Numbers, leaders: Leaders, partition: int, highest: int) -> in
     """The partition, raised so far that enough ready groups stay, and to `highest` at most.
 
     It only matters when a revision is selected in the middle of a rollout. The groups of the rollout before it that are
-    still away may lie anywhere, and ready surge groups stand above the wanted number: the rows count neither.
+    still away may lie anywhere, and ready surge groups stand above the wanted number: the rows count neither. Groups
+    beyond the surge go, whatever they are.
     """
-    groups = _states(seen, leaders.replicas)
-    staying = _ready_after(groups, partition, leaders.replicas)
-    enough = min(max(0, seen.replicas - seen.budget.unavailable), _ready_after(groups, highest, leaders.replicas))
-    while partition < min(highest, leaders.replicas) and staying < enough:
+    count = min(leaders.replicas, seen.replicas + seen.budget.surge)
+    groups = _states(seen, count)
+    staying = _ready_after(groups, partition, count)
+    enough = min(max(0, seen.replicas - seen.budget.unavailable), _ready_after(groups, highest, count))
+    while partition < min(highest, count) and staying < enough:
         staying += groups[partition].ready and not groups[partition].updated
         partition += 1
     return partition
