@@ -7,6 +7,7 @@ from typing import Any
 import msgspec
 import pytest
 
+from fairlead.contracts.leaderworker.kinds import PAUSED
 from kubeloop.objects.apps import CONTROLLER_REVISIONS, STATEFULSETS
 from kubeloop.objects.core import PODS
 from kubeloop.request import Request
@@ -164,6 +165,35 @@ async def test_a_surge_that_shrinks_is_reclaimed_at_once(site: Site) -> None:
         await play.release(index)
     await play.available()
     await play.at_numbers("0/2")
+
+
+@with_sets(long=True)
+async def test_groups_that_are_no_longer_wanted_after_a_pause_give_no_room_to_those_that_stay(site: Site) -> None:
+    """An autoscaler takes half of the groups away while a rollout is paused: those that stay are the old ones."""
+    play = await begun(site, replicas=4)
+    judged(play, budget=False)
+    await play.give_image(SECOND, hold=True)
+    for index in (3, 2):
+        await play.at_group(index, SECOND)
+        if index == 2:
+            await play.change({"metadata": {"annotations": {PAUSED: "true"}}})
+        await play.release(index)
+    await play.until(lambda: play.status()["readyReplicas"] == 4)
+    await play.change({"spec": {"replicas": 2}})
+    await play.at_rest()
+    assert play.numbers() == "2/4"
+    before = play.uids(0)
+
+    await play.change({"metadata": {"annotations": {PAUSED: None}}})
+    await play.at_group(1, SECOND)
+    await play.at_rest()
+
+    assert play.numbers_so_far()[-2:] == ["2/2", "1/2"]
+    assert play.uids(0) == before
+    for index in (1, 0):
+        await play.at_group(index, SECOND)
+        await play.release(index)
+    await play.available()
 
 
 @with_sets(on=("sim",))

@@ -155,10 +155,15 @@ def _await_controller(seen: Numbers, leaders: Leaders) -> _Step | None:
 
 
 def _rescale(seen: Numbers, leaders: Leaders) -> _Step | None:
-    """Other groups are wanted than when the leaders were written: the partition stays, within what there will be."""
-    if leaders.recorded_replicas == seen.replicas:
+    """Other groups are wanted than when the leaders were written: the partition stays, within what there will be.
+
+    The same where there are more than a surge makes: fewer were wanted under a pause, before the StatefulSet controller
+    had seen to what the leaders asked for, or with a larger surge. Those are about to go and give no room to others.
+    """
+    most = seen.replicas + seen.budget.surge
+    if leaders.recorded_replicas == seen.replicas and leaders.replicas <= most:
         return None
-    return Row.RESCALE, min(leaders.partition, seen.replicas + seen.budget.surge), _burst(seen, _unready(seen))
+    return Row.RESCALE, min(leaders.partition, most), _burst(seen, _unready(seen))
 
 
 def _roll(seen: Numbers, leaders: Leaders) -> _Step | None:
@@ -241,12 +246,14 @@ def _spared(seen: Numbers, leaders: Leaders, partition: int, highest: int) -> in
     """The partition, raised so far that enough ready groups stay, and to `highest` at most.
 
     It only matters when a revision is selected in the middle of a rollout. The groups of the rollout before it that are
-    still away may lie anywhere, and ready surge groups stand above the wanted number: the rows count neither.
+    still away may lie anywhere, and ready surge groups stand above the wanted number: the rows count neither. Groups
+    beyond the surge go, whatever they are.
     """
-    groups = _states(seen, leaders.replicas)
-    staying = _ready_after(groups, partition, leaders.replicas)
-    enough = min(max(0, seen.replicas - seen.budget.unavailable), _ready_after(groups, highest, leaders.replicas))
-    while partition < min(highest, leaders.replicas) and staying < enough:
+    count = min(leaders.replicas, seen.replicas + seen.budget.surge)
+    groups = _states(seen, count)
+    staying = _ready_after(groups, partition, count)
+    enough = min(max(0, seen.replicas - seen.budget.unavailable), _ready_after(groups, highest, count))
+    while partition < min(highest, count) and staying < enough:
         staying += groups[partition].ready and not groups[partition].updated
         partition += 1
     return partition

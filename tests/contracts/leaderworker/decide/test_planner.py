@@ -179,6 +179,22 @@ def test_the_guard_keeps_surge_groups_that_are_the_only_ready_ones() -> None:
     assert (drawn.partition, drawn.replicas, drawn.is_guarded) == (0, 6, True)
 
 
+@pytest.mark.parametrize(
+    ("world", "expected"),
+    [
+        (World(2, Budget(1, 0), "AABB", 4, 2, recorded=2, template="b", spec="b"), (2, 2)),
+        (World(4, Budget(1, 0), "AAAABBB", 7, 4, recorded=4, template="b", spec="b"), (4, 4)),
+        (World(3, Budget(1, 1), "AAABBB", 6, 3, recorded=3, template="b", spec="b"), (3, 4)),
+    ],
+    ids=["fewer are wanted", "a smaller surge", "both"],
+)
+def test_groups_that_are_about_to_go_give_no_room_to_others(world: World, expected: tuple[int, int]) -> None:
+    """It was recorded before, under a pause for example, that fewer are wanted; and all that are wanted are old."""
+    drawn = plan(numbers(world))
+
+    assert (drawn.partition, drawn.replicas) == expected
+
+
 def test_a_revision_in_mid_rollout_spares_a_surge_group_that_the_budget_needs() -> None:
     """Groups 2 is away; to replace surge group 4 as well would leave three of four."""
     world = World(4, Budget(0, 1), "AAbBB", 5, 2, recorded=4, template="b", spec="c")

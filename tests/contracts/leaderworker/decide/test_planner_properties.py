@@ -12,11 +12,13 @@ from functools import cache
 from itertools import product
 
 import pytest
-from hypothesis import given
+from hypothesis import example, given
 from hypothesis import strategies as st
 from msgspec.structs import replace
 
 from fairlead.contracts.leaderworker.decide import planner
+from fairlead.contracts.leaderworker.decide.budgets import Budget
+from fairlead.contracts.leaderworker.decide.planner import Leaders, Numbers, PlannedGroup
 from tests.contracts.leaderworker.decide.statefulset_model import (
     World,
     at_rest,
@@ -205,3 +207,55 @@ def test_the_step_is_never_exceeded(states: list[tuple[bool, bool]], step: int, 
 def _away_in_line(groups: list[planner.PlannedGroup], partition: int) -> int:
     """Groups that are not ready and are replaced: they had nothing to lose."""
     return sum(not each.ready for each in groups[partition:])
+
+
+def _stay(groups: Iterable[PlannedGroup], partition: int) -> int:
+    return sum(each.ready and (each.updated or index < partition) for index, each in enumerate(groups))
+
+
+@st.composite
+def anything(draw: st.DrawFn) -> Numbers:
+    """Whatever people have made of the numbers, also in the middle of a rollout."""
+    wanted, leaders = draw(st.integers(0, 6)), draw(st.integers(0, 9))
+    unavailable, surge = draw(st.integers(0, 4)), draw(st.integers(0, min(3, wanted)))
+    groups = draw(st.lists(st.builds(PlannedGroup, st.booleans(), st.booleans()), min_size=leaders, max_size=leaders))
+    return Numbers(
+        replicas=wanted,
+        budget=Budget(unavailable or int(not surge), surge),
+        leaders=Leaders(
+            leaders,
+            draw(st.integers(0, leaders)),
+            draw(st.sampled_from([wanted, wanted + 1, None])),
+            is_observed=draw(st.booleans()),
+        ),
+        groups=tuple(groups),
+        kept_below=draw(st.sampled_from([0, 0, 0, 1, 3, 9])),
+        is_new_revision=draw(st.booleans()),
+        paused=draw(st.booleans()),
+    )
+
+
+SCALED_DOWN_WITH_A_NEW_TEMPLATE = Numbers(
+    replicas=1,
+    budget=Budget(0, 1),
+    leaders=Leaders(3, 2, 3),
+    groups=(PlannedGroup(), PlannedGroup(ready=True), PlannedGroup(True, updated=True)),
+    is_new_revision=True,
+)
+"""In one edit: group 1 alone is ready and stays, and group 2 goes."""
+
+
+@given(anything())
+@example(SCALED_DOWN_WITH_A_NEW_TEMPLATE)
+@examples(1000)
+def test_no_step_takes_ready_groups_that_the_budget_needs(seen: Numbers) -> None:
+    """Those apart that are beyond what is wanted and its surge: they go, as somebody asked for."""
+    leaders = seen.leaders
+    assert leaders is not None
+    drawn = planner.plan(seen)
+    kept = seen.groups[: max(seen.replicas + seen.budget.surge, drawn.replicas)]
+    before = sum(each.ready for each in kept) if seen.is_new_revision else _stay(kept, leaders.partition)
+
+    after = _stay(seen.groups[: drawn.replicas], drawn.partition)
+
+    assert after >= min(seen.replicas - seen.budget.unavailable, before)
