@@ -7,7 +7,7 @@ from datetime import datetime, timedelta
 
 import msgspec
 
-from fairlead.contracts.zones.decide.scaling.delay import NO_REPLY_MAX_AGE_SECONDS
+from fairlead.contracts.zones.decide.scaling.delay import NO_REPLY_MAX_AGE_SECONDS, SILENT_SECONDS
 from fairlead.contracts.zones.decide.scaling.scale_step import LOOK_AT_REFERENCES, TRY_AGAIN
 from fairlead.contracts.zones.kinds import DELAY, DELAY_URL, LAST_DOWNSCALE, LEADER, MIN_TIME, MIRROR_KIND, MIRROR_NAME
 from fairlead.contracts.zones.kinds import MIRROR_API_VERSION as API_VERSION
@@ -265,7 +265,7 @@ def test_pods_that_are_to_go_and_do_not_answer_do_not_hold_up_the_rollout() -> N
             assert not pods.since, "those that stay are not told to prepare"
             answering.set()
             asked = len(calls)
-            await world.until(lambda: len(calls) > asked, within=2 * NO_REPLY_MAX_AGE_SECONDS)
+            await world.until(lambda: len(calls) > asked, within=2 * SILENT_SECONDS)
         return took
 
     times: list[float] = []

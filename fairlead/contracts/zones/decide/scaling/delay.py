@@ -38,8 +38,10 @@ MOST_NAMED = 3
 CANCEL_AGE = 5.0
 """Seconds for which a cancelled pod stays so, or the interval between passes where that is longer."""
 NO_REPLY_MAX_AGE_SECONDS = 60.0
-"""Seconds for which a pod that did not answer is not called again: passes wait for these calls, and rollouts for
-passes. That it did not answer only ever refuses a downscale."""
+"""Seconds for which a pod that did not answer is not cancelled again: passes wait for these calls, and rollouts for
+passes."""
+SILENT_SECONDS = 20.0
+"""The same of a pod that is to go, for whose answer a downscale waits as well. Silence only ever refuses one."""
 
 EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 LARGEST = 2**63
@@ -136,9 +138,9 @@ def calls_of(zone: Zone, wanted: int, settings: Settings) -> Calls:
     def call(method: str, ordinal: int, max_age: float) -> Ask:
         url = at_host(delay.url, pod_host(zone.statefulset, ordinal, settings))
         http = Http(method, url, uids.get(ordinal, ""))
-        is_awaited = method == "DELETE" and not max_age  # by a zone that is to grow
-        no_reply_max_age = 0.0 if is_awaited else NO_REPLY_MAX_AGE_SECONDS
-        return Ask(http, True, settings.pods_timeout, max_age, no_reply_max_age)
+        # A zone that is to grow waits for its cancellations.
+        silent = SILENT_SECONDS if method == "POST" else NO_REPLY_MAX_AGE_SECONDS if max_age else 0.0
+        return Ask(http, True, settings.pods_timeout, max_age, silent)
 
     kept = min(wanted, have)
     return Calls(
