@@ -140,13 +140,12 @@ async def apiversions(site: Site, moments: Moments, _folder: Path) -> None:
     await a_pod(site, replica.endpoint.pod)
     without = rules_without(granted(kind), "list", "endpointslices.discovery.k8s.io")
     await allow(site, user, list(without), everywhere=True)
-    newer = {"metadata": {"annotations": {MAX_OPERATOR_VERSION: "99.0.0"}}}
-    await site.create(LEASES, {"metadata": {**newer["metadata"], "name": LEASE}})
+    newer = {"name": LEASE, "annotations": {MAX_OPERATOR_VERSION: "99.0.0"}}
+    await site.create(LEASES, {"metadata": newer})
     site.start_operator(replica, user)
     await asyncio.sleep(60)
     moments["standing by"] = replica.metrics.exposition()
-    newer["metadata"]["annotations"] = {MAX_OPERATOR_VERSION: None}
-    body = msgspec.json.encode(newer)
+    body = msgspec.json.encode({"metadata": {"annotations": {MAX_OPERATOR_VERSION: None}}})
     await site.client.call(request.patch(Ref(LEASES, site.namespace, LEASE), request.MERGE_PATCH, body))
 
     def blocked() -> set[str]:
