@@ -16,6 +16,7 @@ from fairlead.contracts.apiversions.install.values import METRICS_SERVICE as API
 from fairlead.contracts.leaderworker.install.values import METRICS_SERVICE
 from fairlead.contracts.plans.kinds import FAILED
 from fairlead.engine.charts import data_of
+from fairlead.engine.decide.downgrade import MAX_OPERATOR_VERSION
 from kubeloop import clock, request
 from kubeloop.calls import Reply
 from kubeloop.objects.apps import DEPLOYMENTS
@@ -32,8 +33,8 @@ from tests.e2e.leaderworker_play import begin as begin_sets
 from tests.e2e.plan_play import OLD, a_deployment, a_pair, batches, reference
 from tests.e2e.plan_play import begin as begin_plans
 from tests.e2e.receivers import receiving
+from tests.e2e.replicated_operator import LEASE, Replica
 from tests.e2e.replicated_operator import SERVICE as REPLICAS
-from tests.e2e.replicated_operator import Replica
 from tests.e2e.roles import CLUSTER_ROLES, allow
 from tests.e2e.rollouts import SECOND, is_complete, three_zones
 from tests.e2e.service_proxy import ServiceProxy, a_pod
@@ -131,15 +132,21 @@ async def plans(site: Site, moments: Moments, _folder: Path) -> None:
 
 
 async def apiversions(site: Site, moments: Moments, _folder: Path) -> None:
-    """A rotation waits for replicas of which the operator may not know, and goes on once it may; and somebody takes the
-    conversion of a definition away again and again."""
+    """A newer version has led; a rotation waits for replicas of which the operator may not know, and goes on once it
+    may; and somebody takes the conversion of a definition away again and again."""
     kind, proxy, user = await defined(site), ServiceProxy(site, REPLICAS), "fairlead"
     await proxy.start()
     replica = Replica(site, proxy, 1)
     await a_pod(site, replica.endpoint.pod)
     without = rules_without(granted(kind), "list", "endpointslices.discovery.k8s.io")
     await allow(site, user, list(without), everywhere=True)
+    newer = {"name": LEASE, "annotations": {MAX_OPERATOR_VERSION: "99.0.0"}}
+    await site.create(LEASES, {"metadata": newer})
     site.start_operator(replica, user)
+    await asyncio.sleep(60)
+    moments["standing by"] = replica.metrics.exposition()
+    body = msgspec.json.encode({"metadata": {"annotations": {MAX_OPERATOR_VERSION: None}}})
+    await site.client.call(request.patch(Ref(LEASES, site.namespace, LEASE), request.MERGE_PATCH, body))
 
     def blocked() -> set[str]:
         families = replica.metrics.registry.collect()
@@ -378,6 +385,14 @@ def alerted(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFac
                 "have whoever applies it leave spec.conversion out",
             ],
             id="apiversions, a conversion is overwritten",
+        ),
+        pytest.param(
+            "apiversions",
+            "standing by",
+            "ApiVersionsNobodyLeads",
+            "critical",
+            ["No operator in namespace test holds the Lease.", "no certificate renewed"],
+            id="apiversions, nobody leads",
         ),
         pytest.param(
             "apiversions",

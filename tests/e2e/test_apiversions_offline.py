@@ -77,6 +77,10 @@ async def test_a19_fifty_objects_go_to_the_new_version_while_nobody_else_may_wri
     await check_done(upgraded)
     assert await owned(upgraded) == "v2"
     assert "is frozen" in refusals[0]
+    assert (
+        f"where no run is at work any more, end it with `fairlead api offline-upgrade {shop.name} --resume`"
+        in (refusals[0])
+    )
     events = await site.client.list(EVENTS, dict[str, Any], namespace="default")
     told = {(each["regarding"]["name"], each["reason"]) for each in events.items}
     assert (shop.name, "OfflineUpgradeSucceeded") in told

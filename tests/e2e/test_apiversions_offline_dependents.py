@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+from contextlib import AbstractAsyncContextManager
 from pathlib import Path
 
 from fairlead.contracts.apiversions.commands import codes
+from kubeloop.client import Client
+from kubeloop.request import Request, Response, Stream, Transport
 from tests.e2e.clusters import Site, everywhere
 from tests.e2e.history import Tree
 from tests.e2e.killing import KilledAt, Meddler
@@ -63,6 +66,35 @@ async def test_what_the_operator_makes_while_the_backup_is_taken_names_its_owner
 
     await check_done(upgraded)
     assert await named(site, "late") == "v2"
+
+
+@everywhere(controllers=False, on=("sim",))
+async def test_kinds_that_may_not_be_listed_are_named_at_the_end(site: Site, tmp_path: Path) -> None:
+    """And the upgrade does not stop for them."""
+    upgraded = await begun(site, tmp_path, 1)
+    inner = site.ground.transport("admin")
+    kind = ("--dependents", "coordination.k8s.io/Lease")
+
+    ran = await upgraded.run(*upgraded.operator, *kind, client=Client(Unlistable(inner, "/configmaps")))
+
+    assert ran.code == codes.DONE, ran.err
+    assert "ConfigMap cannot be listed, so what these say of owners" in ran.out
+    assert "Lease cannot" not in ran.out
+
+
+class Unlistable:
+    """A transport by which one kind may not be listed."""
+
+    def __init__(self, inner: Transport, path: str) -> None:
+        self._inner, self._path = inner, path
+
+    async def send(self, message: Request) -> Response:
+        if message.method == "GET" and message.path.endswith(self._path):
+            return Response(403, b'{"kind":"Status","reason":"Forbidden","message":"may not list","code":403}')
+        return await self._inner.send(message)
+
+    def stream(self, message: Request) -> AbstractAsyncContextManager[Stream]:
+        return self._inner.stream(message)
 
 
 @everywhere(controllers=False, on=("sim",))

@@ -95,7 +95,8 @@ def point(scene: Scene, here: Parts, then: Outcome) -> Outcome:
         case Bad("expired", cursor=cursor):
             return moving(structs.replace(scene.journal, cursor=cursor), "point_anew", scene.now)
         case Bad(code=code) if code in UNLISTED:
-            text = f"{kind.plural} cannot be listed, so what they say of owners in {here.resource.group} stays as it is"
+            named = f"{kind.group}/{kind.kind}" if kind.group else kind.kind
+            text = f"{named} cannot be listed, so what these say of owners in {here.resource.group} stays as it is"
             return moving(noted(next_kind, text), "point_others", scene.now)
         case Bad(word, text):
             raise Unfit(f"{kind.plural} cannot be listed: {text or word}")

@@ -241,7 +241,11 @@ def policy_of(scene: Scene) -> Tree:
         "operations": ["CREATE", "UPDATE", "DELETE"],
         "resources": [resource.plural, f"{resource.plural}/*"],
     }
-    message = f"{scene.journal.crd} is frozen by {name} while `fairlead api offline-upgrade` runs; try again later"
+    crd = scene.journal.crd
+    message = (
+        f"{crd} is frozen by {name} while `fairlead api offline-upgrade` runs; try again later, and where no run is at"
+        f" work any more, end it with `fairlead api offline-upgrade {crd} --resume`, or undo it with --rollback"
+    )
     return {
         "apiVersion": POLICIES.api_version,
         "kind": POLICIES.kind,
