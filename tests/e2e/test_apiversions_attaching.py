@@ -13,11 +13,12 @@ import yaml
 
 from fairlead.contracts.apiversions.attach_map import map_name
 from fairlead.contracts.apiversions.kinds import CA_MANAGER, CONVERTIBLE, MANAGER, kept_rules_name
+from fairlead.contracts.apiversions.source_files import RuleMap
 from fairlead.engine.decide.owned_definitions import BUNDLE, owns
 from fairlead.engine.decide.registration import Tree
 from kubeloop.client import Client
 from kubeloop.errors import TransportError
-from kubeloop.objects.core import CONFIGMAPS
+from kubeloop.objects.core import CONFIGMAPS, PODS
 from kubeloop.request import MERGE_PATCH, Request, path_of
 from kubesim.faults import Fault, Faulty
 from tests.e2e.api_commands import api
@@ -152,6 +153,39 @@ async def test_the_commands_attach_and_detach(site: Site, tmp_path: Path) -> Non
     assert detached.code == 0, detached.err
     assert await _is_detached(kind)
     assert await site.get(CONFIGMAPS, map_name(kind.name)) is None
+
+
+@everywhere(controllers=False)
+async def test_a_crd_that_is_attached_gets_a_third_version(site: Site, tmp_path: Path) -> None:
+    """Section 3.6: replicas speak of versions that there are, so none can be waited for before it is introduced."""
+    kind = await defined(site)
+    replicas = Replicas(site)
+    await replicas.begin()
+    await replicas.add()
+    (name,) = [each.metadata.name for each in (await site.client.list(PODS, RuleMap, namespace=site.namespace)).items]
+    await site.write_status(PODS, name, {"conditions": [{"type": "Ready", "status": "True"}]})
+    home = ("--operator-namespace", site.namespace)
+    await api(site.client, "attach", kind.name, "--rules", written(kind.rules(), tmp_path), *home)
+    whole = kind.definition("v1", "v2", storage="v2")
+    whole["spec"]["versions"].append({**a_version("v2", storage=False), "name": "v3"})
+    crd, third = tmp_path / "crd.yaml", kind.rules()
+    crd.write_text(yaml.safe_dump(whole))
+    third["spokes"].append({"version": "v3"})
+    rules = written(third, tmp_path)
+
+    introduced = await api(site.client, "introduce", kind.name, "-f", str(crd), "--rules", rules)
+    too_early = await api(site.client, "serve", kind.name, "v3", "--rules", rules)
+    attached = await api(site.client, "attach", kind.name, "--rules", rules, *home)
+
+    async def is_served() -> bool:
+        return (await api(site.client, "serve", kind.name, "v3")).code == 0
+
+    await site.until(is_served, every=0.5)
+    assert introduced.code == 0, introduced.err
+    assert f"next: `fairlead api attach {kind.name} --rules FILE`, then" in introduced.out
+    assert (too_early.code, f"replica {name} cannot convert v3 yet" in too_early.err) == (6, True)
+    assert attached.code == 0, attached.err
+    assert (await kind.live("w-1", "v3"))["spec"]["paint"] == {"colour": "red", "finish": "matt"}
 
 
 @everywhere(controllers=False)

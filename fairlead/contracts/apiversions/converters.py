@@ -22,9 +22,12 @@ from kubeloop.objects.meta import Ref
 from kubeloop.unreadable import UNREADABLE
 
 
-async def rules_for(client: Client | None, definition: Tree, file: str) -> RuleSet | None:
+async def rules_for(client: Client | None, definition: Tree, file: str, *, upcoming: bool = False) -> RuleSet | None:
     """The set of the file, else that in force where the operator keeps it, else of a labelled ConfigMap; None where
-    there is none. Raises RulesRejected, Unreadable."""
+    there is none. Raises RulesRejected, Unreadable.
+
+    `upcoming`: what somebody has published counts first; with a version that is not there yet it is not in force.
+    """
     crd = name_of(definition)
     if file:
         found = [each for each in rules_in(file) if each.crd == crd]
@@ -35,8 +38,9 @@ async def rules_for(client: Client | None, definition: Tree, file: str) -> RuleS
         return None
     home = str((client_of(definition).get("service") or {}).get("namespace") or "")
     published = await _published(client, home, crd)
-    is_kept = published is None or not published.is_built_in  # what comes with a release is not
-    source = (await _kept(client, home, definition) if is_kept else None) or published
+    if published is not None and (upcoming or published.is_built_in):  # what comes with a release is not kept
+        return _usable(published)
+    source = await _kept(client, home, definition) or published
     return None if source is None else _usable(source)
 
 

@@ -28,7 +28,7 @@ async def _run(called: Invocation) -> int:
 
     async def decide(live: Tree) -> LifecycleStep | LifecycleRefused:
         new = _text_of(given.file, name_of(live))
-        rules = await rules_for(called.client, live, given.rules)
+        rules = await rules_for(called.client, live, given.rules, upcoming=True)
         would = _with_new(live, new)
         blocking = [each.message for each in compared(live, would).findings if each.severity == "block"]
         if rules is not None:

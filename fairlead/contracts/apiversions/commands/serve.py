@@ -6,7 +6,7 @@ import argparse
 from random import Random
 
 from fairlead.contracts.apiversions.commands import version_step
-from fairlead.contracts.apiversions.converters import kind_by, rules_for
+from fairlead.contracts.apiversions.converters import converters_of, kind_by, rules_for
 from fairlead.contracts.apiversions.decide.convert import KindConversion
 from fairlead.contracts.apiversions.decide.crd_versions import (
     name_of,
@@ -16,7 +16,14 @@ from fairlead.contracts.apiversions.decide.crd_versions import (
     target_of,
     version_of,
 )
-from fairlead.contracts.apiversions.decide.lifecycle import LifecycleRefused, LifecycleStep, served, served_united
+from fairlead.contracts.apiversions.decide.lifecycle import (
+    LifecycleRefused,
+    LifecycleStep,
+    behind,
+    served,
+    served_united,
+    unruled,
+)
 from fairlead.contracts.apiversions.decide.preflight.findings import Finding
 from fairlead.contracts.apiversions.decide.preflight.objects import ConversionTally
 from fairlead.contracts.apiversions.decide.trees import Tree
@@ -43,11 +50,15 @@ async def _run(called: Invocation) -> int:
         if version_of(live, given.version).get("served") or strategy_of(live) == "None":
             return served(live, given.version, ())
         rules = await rules_for(called.client, live, given.rules)
+        converters = await converters_of(called.client, live, rules)
+        late = behind(live, [given.version], converters)
         if rules is None:
             unchecked = f"{name_of(live)} is converted by {target_of(live)}, whose rules are not known here"
-            return served(live, given.version, (), unchecked=unchecked, yes=given.yes)
+            return served(live, given.version, late, unchecked=unchecked, yes=given.yes)
+        if missing := unruled(live, [given.version], converters, yes=given.yes):
+            return served(live, given.version, [*missing, *late])
         losses = await _losses(called.client, live, kind_by(rules, live), given.version)
-        return served(live, given.version, [_sentence(each) for each in losses])
+        return served(live, given.version, [*late, *map(_sentence, losses)])
 
     return await version_step.run(called, decide)
 

@@ -74,6 +74,9 @@ class KindConversion(Struct, frozen=True, eq=False, dict=True):
     def versions(self) -> tuple[str, ...]:
         return (self.hub.name, *self.spokes)
 
+    def shape(self, version: str) -> Shape:
+        return self.hub.shape if version == self.hub.name else self.spokes[version].version.shape
+
     @cached_property
     def legs(self) -> dict[tuple[str, str], tuple[Leg, ...]]:
         """From one version to another, as far as they have been asked for."""

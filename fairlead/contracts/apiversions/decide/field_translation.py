@@ -6,13 +6,17 @@ version that nobody has rules for, fields keep their names where the storage ver
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from typing import Any
 
+from fairlead.contracts.apiversions.decide.carry_differences import differences
+from fairlead.contracts.apiversions.decide.carry_entries import Path
+from fairlead.contracts.apiversions.decide.carry_laying import at
 from fairlead.contracts.apiversions.decide.convert import ConversionRefused, KindConversion, convert
 from fairlead.contracts.apiversions.decide.field_sets import FIELD, fields_of, part_of
 from fairlead.contracts.apiversions.decide.pointers import RESERVED
-from fairlead.contracts.apiversions.decide.trees import Absent, Tree
+from fairlead.contracts.apiversions.decide.shapes import Shape
+from fairlead.contracts.apiversions.decide.trees import Absent, Tree, copied, same
 from fairlead.engine.decide.managed_fields import Entry, Fields, known_fields
 from kubeloop.schemas.structural import Node
 
@@ -30,14 +34,42 @@ def translated(entry: Entry, tree: Tree, storage: str, schema: Node, kind: KindC
     if not owned:
         return head
     try:
-        there = convert(tree, version, kind).tree
         own = kind.hub.schema if version == kind.hub.name else kind.spokes[version].version.schema
-        part = part_of({key: value for key, value in there.items() if key not in RESERVED}, owned, own)
+        part = part_of(_converted(tree, version, kind), owned, own)
         if part is Absent:
             return head
-        bare = {"apiVersion": there["apiVersion"], "kind": there["kind"], "metadata": {}, **part}
-        back = convert(bare, storage, kind).tree
+        named = {"kind": kind.kind, "metadata": {}}
+        body = _converted({**named, "apiVersion": f"{kind.group}/{version}", **part}, storage, kind)
+
+        def back(body: Tree) -> Tree:
+            return _converted({**named, "apiVersion": f"{kind.group}/{storage}", **body}, version, kind)
+
+        return {**head, **fields_of(_without_nobodys(body, part, back, kind.shape(storage)), schema)}
     except ConversionRefused:
         return known_fields(fields, schema)
-    body = {key: value for key, value in back.items() if key not in RESERVED}
-    return {**head, **fields_of(body, schema)}
+
+
+def _converted(tree: Tree, version: str, kind: KindConversion) -> Tree:
+    """The body of the object in this version."""
+    return {key: value for key, value in convert(tree, version, kind).tree.items() if key not in RESERVED}
+
+
+def _without_nobodys(body: Tree, part: Tree, back: Callable[[Tree], Tree], shape: Shape) -> Tree:
+    """Without leaves that nothing owned has become, such as those that a rule sets: the way back is the same without
+    them. Those that are the same in the part need no look."""
+    whole = back(body)
+    for each in differences("", body, part, shape):
+        if each.wanted is Absent or each.is_order or _is_key(each.path):
+            continue
+        less: Tree = copied(body)
+        holder, name = at(less, each.path[:-1]), each.path[-1]
+        if isinstance(holder, dict) and isinstance(name, str):
+            del holder[name]
+            body = less if same(back(less), whole) else body
+    return body
+
+
+def _is_key(path: Path) -> bool:
+    """Whether it leads to a field by which an item of a list is known."""
+    *_, item, name = ("", *path)
+    return not isinstance(item, str) and name in {field for field, _ in item}

@@ -83,7 +83,10 @@ def introduced(
     if not added:
         return LifecycleStep(said=f"{name_of(live)} has {_names([*versions_of(new)])} already: nothing to introduce")
     names = [each["name"] for each in added]
-    reasons = [*blocking, *_uncovered(live, names, converters, yes=yes)]
+    reasons = [*blocking, *unruled(live, names, converters, yes=yes)]
+    # A replica speaks of versions that there are: one that it could convert is told of by none before it is there.
+    told_of = [each for each in names if any(each in known for known in converters.replicas.values())]
+    reasons += behind(live, told_of, converters)
     if reasons:
         return LifecycleRefused(tuple(reasons))
     patch = [
@@ -95,7 +98,8 @@ def introduced(
     crd = name_of(live)
     would = {**live, "spec": {**live["spec"], "versions": [*live["spec"]["versions"], {**added[0], "served": True}]}}
     unconverted = strategy_of(live) == "None" and not is_union_safe(would)
-    attaching = f"`fairlead api attach {crd} --rules FILE`, then " if unconverted else ""
+    awaits = bool(behind(live, names, converters))
+    attaching = f"`fairlead api attach {crd} --rules FILE`, then " if unconverted or awaits else ""
     return LifecycleStep(
         patch=tuple(patch),
         said=f"{crd}: introduced {_names(names)}, not served yet;"
@@ -154,7 +158,7 @@ def stored(
     reasons = []
     if not found.get("served"):
         reasons.append(f"{version} is not served: run `fairlead api serve {crd} {version}` first")
-    reasons += _uncovered(live, [version], converters, yes=yes)
+    reasons += [*unruled(live, [version], converters, yes=yes), *behind(live, [version], converters)]
     if strategy_of(live) == "None" and not is_union_safe(live):
         reasons.append(
             f"without conversion {version} prunes fields that only other versions know: {_no_pruning(crd, version)}"
@@ -309,20 +313,30 @@ def _named(crd: str, version: str, uses: Uses) -> list[str]:
     return reasons
 
 
-def _uncovered(live: Tree, versions: Sequence[str], converters: Converters, *, yes: bool) -> list[str]:
-    """Why conversion of these versions is not known to work; with None there is none."""
+def behind(live: Tree, versions: Sequence[str], converters: Converters) -> list[str]:
+    """Which replicas do not convert these versions yet."""
+    if strategy_of(live) != "Webhook":
+        return []
+    lacking = {
+        name: missing
+        for name, known in converters.replicas.items()
+        if (missing := [each for each in versions if each not in known])
+    }
+    clear = f"wait for it, or give rules that have it: `fairlead api attach {name_of(live)} --rules FILE`"
+    return [f"replica {name} cannot convert {_names(missing)} yet: {clear}" for name, missing in lacking.items()]
+
+
+def unruled(live: Tree, versions: Sequence[str], converters: Converters, *, yes: bool) -> list[str]:
+    """Why rules for these versions are not known; with None there are none."""
     if strategy_of(live) != "Webhook":
         return []
     crd = name_of(live)
     reasons = []
     if converters.rules is not None and (missing := [each for each in versions if each not in converters.rules]):
-        reasons.append(f"the rules do not cover {_names(missing)}: add a spoke for it to the rule set of {crd}")
-    behind = {
-        name: lacking
-        for name, known in converters.replicas.items()
-        if (lacking := [each for each in versions if each not in known])
-    }
-    reasons += [f"replica {name} cannot convert {_names(lacking)} yet: wait for it" for name, lacking in behind.items()]
+        reasons.append(
+            f"the rules do not cover {_names(missing)}: add a spoke for it to the rule set of {crd},"
+            " and give the set with --rules FILE"
+        )
     if converters.rules is None and not converters.replicas and not yes:
         reasons.append(
             f"{crd} is converted by {target_of(live)}, which does not say what it converts:"

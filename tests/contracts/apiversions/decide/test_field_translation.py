@@ -34,7 +34,12 @@ DEFINITION: Tree = {
         "versions": [
             a_version(
                 "v1",
-                {"size": {"type": "integer"}, "colour": {"type": "string"}, "legacyMode": {"type": "boolean"}},
+                {
+                    "size": {"type": "integer"},
+                    "colour": {"type": "string"},
+                    "legacyMode": {"type": "boolean"},
+                    "parts": PARTS,
+                },
             ),
             a_version(
                 "v2",
@@ -51,14 +56,8 @@ DEFINITION: Tree = {
         ],
     },
 }
-RULES = read_rules(
-    {
-        "kind": "ConversionRules",
-        "crd": "widgets.example.test",
-        "hub": "v2",
-        "spokes": [{"version": "v1", "toHub": [{"op": "move", "from": "/spec/colour", "to": "/spec/paint/colour"}]}],
-    }
-)
+RULES = {"kind": "ConversionRules", "crd": "widgets.example.test", "hub": "v2"}
+MOVES = [{"op": "move", "from": "/spec/colour", "to": "/spec/paint/colour"}]
 SCHEMA = schemas_of(DEFINITION)["v2"]
 WIDGET: Tree = {
     "apiVersion": "example.test/v2",
@@ -68,8 +67,9 @@ WIDGET: Tree = {
 }
 
 
-def a_kind() -> KindConversion:
-    return kind_of(RULES, DEFINITION)
+def a_kind(*more: Tree) -> KindConversion:
+    """The usual rules, and more of them."""
+    return kind_of(read_rules({**RULES, "spokes": [{"version": "v1", "toHub": [*MOVES, *more]}]}), DEFINITION)
 
 
 def owned(fields: Tree, version: str = "v1") -> Tree:
@@ -97,6 +97,21 @@ def test_metadata_stays_as_it_is() -> None:
 
 def test_a_field_that_is_dropped_has_no_owner_any_more() -> None:
     assert in_storage({"f:spec": {"f:legacyMode": {}}}, kind=a_kind()) == {}
+
+
+def test_what_a_rule_sets_in_whatever_object_is_nobodys() -> None:
+    """Nobody has set it in the old version, so that the first who applies it in the new one meets no other owner."""
+    kind = a_kind({"op": "set", "path": "/spec/paint/finish", "value": "matt"})
+
+    assert in_storage({"f:spec": {"f:colour": {}}}, kind=kind) == {"f:spec": {"f:paint": {"f:colour": {}}}}
+    assert in_storage({"f:spec": {"f:size": {}}}, kind=kind) == {"f:spec": {"f:size": {}}}
+
+
+def test_what_a_rule_sets_in_items_is_nobodys_and_their_keys_stay_with_their_owner() -> None:
+    kind = a_kind({"op": "set", "path": "/spec/parts/*/weight", "value": 2})
+    fields: Tree = {"f:spec": {"f:parts": {'k:{"name":"web"}': {".": {}, "f:name": {}}}}}
+
+    assert in_storage(fields, version="v1", kind=kind) == fields
 
 
 def test_whoever_lost_all_that_is_inside_of_a_map_or_a_keyed_list_owns_no_more_than_itself_afterwards() -> None:
