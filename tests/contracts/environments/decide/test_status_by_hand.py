@@ -213,3 +213,13 @@ def test_while_the_listeners_of_the_active_one_cannot_be_read_it_stays() -> None
 
     assert decision.verdict.reason is Reason.READ_FAILED
     assert [*world.generations] == [1, 3]
+
+
+def test_the_largest_number_that_can_be_told_has_one_after_it() -> None:
+    world = World()
+    world.annotate("materialize.cloud/last-known-active-generation", "9" * 18)
+
+    world.play()
+
+    assert world.is_promoted
+    assert world.status["activeGeneration"] == 10**18
