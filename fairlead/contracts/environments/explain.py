@@ -150,6 +150,9 @@ def _target(stand: Standing) -> End:
 
 def _lanes(stand: Standing, decision: Decision, phase: str, now: datetime) -> Iterator[Lane]:
     """The generations that exist or are on their way, the serving one first."""
+    if decision.verdict.reason is Reason.STATUS_CONTRADICTED and stand.selected is not None:
+        yield _lane(stand, stand.selected, SERVING, ())
+        return
     if stand.active > 0:
         yield _lane(stand, stand.active, RETIRING if stand.serves(stand.target) else SERVING, ())
     if not stand.is_settled or stand.is_promoting or stand.left_of(stand.target):

@@ -111,6 +111,7 @@ def test_it_is_looked_at_again_soon_and_people_are_told_what_to_do() -> None:
     assert document.outcome == outcome.BLOCKED
     assert "kubectl" in " ".join(block.advice)
     assert '"activeGeneration":3' in " ".join(block.advice)
+    assert [(lane.name, lane.phase, lane.done) for lane in document.stands.lanes] == [("generation 3", "Serving", 1)]
 
 
 def test_caches_of_different_moments_are_no_contradiction() -> None:
