@@ -12,7 +12,7 @@ import msgspec
 import pytest
 
 from fairlead.contracts.environments.decide import standing
-from fairlead.contracts.environments.explain import BLOCKED, CHANGED, NEW, RETIRING, SERVING
+from fairlead.contracts.environments.explain import BLOCKED, CHANGED, GONE, NEW, RETIRING, SERVING
 from fairlead.contracts.leaderworker.disaggregated.explain import PHASES as DISAGGREGATED_PHASES
 from fairlead.contracts.leaderworker.disaggregated.explain import SETTLING, phase_of_role
 from fairlead.contracts.leaderworker.explain import PHASES as SET_PHASES
@@ -74,6 +74,7 @@ def test_every_phase_of_environments_is_documented() -> None:
         CHANGED,
         SERVING,
         RETIRING,
+        GONE,
         standing.APPLYING,
         standing.READY_TO_PROMOTE,
         standing.PROMOTING,

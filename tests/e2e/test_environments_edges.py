@@ -17,10 +17,11 @@ from fairlead.contracts.environments.kinds import (
     MATERIALIZES,
     NETWORK_POLICIES,
     NIL,
+    ROLE_BINDINGS,
 )
 from kubeloop.errors import ServerError
 from kubeloop.objects.apps import DEPLOYMENTS, STATEFULSETS
-from kubeloop.objects.core import CONFIGMAPS, SECRETS
+from kubeloop.objects.core import CONFIGMAPS, SECRETS, SERVICE_ACCOUNTS
 from kubeloop.objects.meta import Ref, Resource
 from kubeloop.request import JSON_PATCH, MERGE_PATCH, Request, delete, patch, path_of
 from kubesim.kinds.registry import NODES
@@ -401,6 +402,31 @@ async def test_a_secret_without_a_valid_license_holds_a_rollout_up_until_it_is_e
     await scene.keep_secret("other")
     await scene.promoted(2)
     assert (await scene.container(2))["env"][0]["valueFrom"]["secretKeyRef"]["name"] == "other"
+
+
+@on_clusters(on=SIM)
+async def test_what_serves_keeps_its_rights_while_another_account_waits_for_approval(scene: Scene) -> None:
+    await scene.apply(manifest(V))
+    await scene.promoted(1)
+    other = {"serviceAccountName": "other", "rolloutStrategy": "ManuallyPromote"}
+    await scene.site.create(SERVICE_ACCOUNTS, {"metadata": {"name": "other"}})
+
+    await scene.apply(manifest({**V, **other}))
+    await scene.reason("ReadyToPromote")
+
+    assert await may_manage_pods(scene) == ["m", "other"]
+    await scene.set_spec(forcePromote=(await scene.status())["requestedRolloutHash"])
+    await scene.promoted(2)
+
+    async def is_taken_from_the_first() -> bool:
+        return await may_manage_pods(scene) == ["other"]
+
+    await scene.until(is_taken_from_the_first)
+
+
+async def may_manage_pods(scene: Scene) -> list[str]:
+    """The accounts that have the role of the environment."""
+    return sorted(each["name"] for each in (await scene.read(ROLE_BINDINGS))["subjects"])
 
 
 @on_clusters(on=SIM)

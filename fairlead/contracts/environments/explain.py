@@ -50,8 +50,8 @@ CHANGED = "Changed"
 """The phase of one whose spec was changed since: its condition is about what was wanted before."""
 BLOCKED = "Blocked"
 """The phase of a rollout that does not go on before somebody acts, where its condition says only that it goes on."""
-SERVING, RETIRING = "Serving", "Retiring"
-"""Of the generation that serves, and of one that the next has taken over from."""
+SERVING, RETIRING, GONE = "Serving", "Retiring", "Gone"
+"""Of the generation that serves, of one that the next has taken over from, and of one that left before that."""
 GIVEN_UP = (FAILED_DEPLOY, ROLLOUT_TIMEOUT)
 """Phases of a rollout that is not tried any longer as it is."""
 FOR_A_POD = (Reason.PODS_NOT_READY, Reason.POD_STUCK)
@@ -150,8 +150,12 @@ def _target(stand: Standing) -> End:
 
 def _lanes(stand: Standing, decision: Decision, phase: str, now: datetime) -> Iterator[Lane]:
     """The generations that exist or are on their way, the serving one first."""
+    if decision.verdict.reason is Reason.STATUS_CONTRADICTED and stand.selected is not None:
+        yield _lane(stand, stand.selected, SERVING, ())
+        return
     if stand.active > 0:
-        yield _lane(stand, stand.active, RETIRING if stand.serves(stand.target) else SERVING, ())
+        left = GONE if stand.has_lost_active else SERVING
+        yield _lane(stand, stand.active, RETIRING if stand.serves(stand.target) else left, ())
     if not stand.is_settled or stand.is_promoting or stand.left_of(stand.target):
         waits = tuple(_pod_waits(stand, decision, now))
         yield _lane(stand, stand.target, phase, waits)

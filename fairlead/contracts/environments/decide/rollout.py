@@ -118,6 +118,8 @@ def vacate_active(stand: Standing, now: datetime) -> Verdict | Need | None:
     """With the strategy that accepts a downtime, A is gone before anything of N is there, if N can be made."""
     if stand.spec.rollout_strategy != IMMEDIATELY or stand.active < 1:
         return None
+    if stand.seen.applied is None and stand.reason == FAILED_DEPLOY:
+        return None  # whoever only looks tries nothing, and the status says what came of it
     invalid = rehearsed(stand)
     if isinstance(invalid, Need):
         return invalid

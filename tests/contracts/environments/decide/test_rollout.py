@@ -5,11 +5,14 @@ from __future__ import annotations
 from datetime import timedelta
 
 import pytest
+from msgspec import structs
 
+from fairlead.contracts.environments.decide import decide
+from fairlead.contracts.environments.decide.identity import secret_question
 from fairlead.contracts.environments.decide.rollout import needs_update
 from fairlead.core.act import AnyWrite, Apply, Create, Delete, Does, Replace
 from fairlead.core.ask import Bad
-from fairlead.core.decision import Hold, Move
+from fairlead.core.decision import Decision, Hold, Move
 from fairlead.core.reason import Reason
 from fairlead.core.uuids import uuid5
 from kubeloop.objects.apps import STATEFULSETS
@@ -338,11 +341,21 @@ def test_with_a_downtime_the_serving_generation_does_not_go_for_one_that_is_inva
     assert [*world.generations] == [1]
     assert decision.verdict.reason is Reason.GENERATION_REFUSED
     assert world.says[1:] == ("FailedDeploy", "Failed to apply changes for generation 2: requests: more than limits")
+    assert looked_at(world).verdict.reason is not Reason.RETIRING
     world.refuses = lambda _: None
     world.edit(environmentdExtraArgs=["--mended"])
     world.play()
     assert world.is_promoted
     assert world.status["activeGeneration"] == 2
+
+
+def looked_at(world: World) -> Decision:
+    """By somebody who tries nothing and sends no write."""
+    secret = secret_question(world.seen())
+    tried = structs.replace(world.seen({secret: Bad("not-sent")}), applied=None)
+    decision = decide(tried, world.now)
+    assert isinstance(decision, Decision)
+    return decision
 
 
 def test_once_the_serving_generation_is_going_nothing_is_tried_any_more() -> None:

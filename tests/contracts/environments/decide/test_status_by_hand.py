@@ -5,15 +5,18 @@ from __future__ import annotations
 from copy import deepcopy
 from datetime import timedelta
 
+import msgspec
 import pytest
 
 from fairlead.contracts.environments.explain import explain
+from fairlead.contracts.environments.kinds import NAME
 from fairlead.core import outcome
-from fairlead.core.ask import Bad
+from fairlead.core.ask import Answer, Bad, Good, Read
 from fairlead.core.decision import Decision
 from fairlead.core.reason import Reason
 from kubeloop.objects.meta import Ref
 from tests.contracts.environments.decide.specs import IMMEDIATELY, NEXT
+from tests.contracts.environments.decide.things import Thing, Tree
 from tests.contracts.environments.decide.world import World, promoted
 
 
@@ -108,6 +111,34 @@ def test_it_is_looked_at_again_soon_and_people_are_told_what_to_do() -> None:
     assert document.outcome == outcome.BLOCKED
     assert "kubectl" in " ".join(block.advice)
     assert '"activeGeneration":3' in " ".join(block.advice)
+    assert [(lane.name, lane.phase, lane.done) for lane in document.stands.lanes] == [("generation 3", "Serving", 1)]
+
+
+def test_caches_of_different_moments_are_no_contradiction() -> None:
+    """Of a leader that has just taken over: its cache of Services is behind that of environments, or before it."""
+    world = serving(3)
+    newer = world.own.tree | {"metadata": world.own.tree["metadata"] | {"resourceVersion": "999999"}}
+    service = next(thing for ref, thing in world.things.items() if ref.name == f"mz{world.id}-environmentd")
+    name = f"service/mz{world.id}-environmentd"
+    live: dict[str, Answer] = {"materialize/m": Good(msgspec.json.encode(newer))}
+
+    say_active(world, 2)
+    world.answers = lambda ask: live.get(str(ask.to.ref)) if isinstance(ask.to, Read) else None
+    assert world.step().verdict.reason is Reason.CACHE_BEHIND
+
+    for answer in (Good(msgspec.json.encode(led_to(service, world, 2))), Bad("absent", "not found", 404)):
+        live = {name: answer}
+        assert world.step().verdict.reason is Reason.CACHE_BEHIND
+
+    live = {name: Bad("not-sent"), "materialize/m": Bad("not-sent")}
+    assert world.step().verdict.reason is Reason.STATUS_CONTRADICTED
+    assert world.generations.keys() == {3}
+
+
+def led_to(service: Thing, world: World, generation: int) -> Tree:
+    tree = deepcopy(service.tree)
+    tree["spec"]["selector"] = {NAME: f"mz{world.id}-environmentd-{generation}"}
+    return tree
 
 
 def test_a_service_that_leads_to_nobody_is_no_contradiction() -> None:
@@ -183,3 +214,13 @@ def test_while_the_listeners_of_the_active_one_cannot_be_read_it_stays() -> None
 
     assert decision.verdict.reason is Reason.READ_FAILED
     assert [*world.generations] == [1, 3]
+
+
+def test_the_largest_number_that_can_be_told_has_one_after_it() -> None:
+    world = World()
+    world.annotate("materialize.cloud/last-known-active-generation", "9" * 18)
+
+    world.play()
+
+    assert world.is_promoted
+    assert world.status["activeGeneration"] == 10**18

@@ -219,8 +219,10 @@ def test_that_nothing_serves_is_told_beside_what_it_waits_for() -> None:
     world = alone()
 
     decision = world.play()
-    catching_up, down = explain(world.seen(), decision, world.now).blocked_by
+    document = explain(world.seen(), decision, world.now)
+    catching_up, down = document.blocked_by
 
+    assert [lane.phase for lane in document.stands.lanes] == ["Gone", "Applying"]
     assert catching_up.reason == "LeaderInitializing"
     said = "generation 1 is gone, and nothing serves before generation 2 takes over"
     assert down.text == f"mz{world.id}-environmentd-1-0 does not exist: {said}"

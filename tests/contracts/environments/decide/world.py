@@ -325,7 +325,7 @@ class World:
                     return Bad("absent", "not found", 404)
                 return Good(sealed=tuple((key, seal(value.encode())) for key, value in self.secret.items()))
             case Read(ref):
-                thing = self.things.get(structs.replace(ref, uid=""))
+                thing = self.own if ref.resource == MATERIALIZES else self.things.get(structs.replace(ref, uid=""))
                 return Bad("absent", "not found", 404) if thing is None else Good(msgspec.json.encode(thing.tree))
             case Listing(resource):
                 trees = [thing.tree for ref, thing in self.things.items() if ref.resource == resource]

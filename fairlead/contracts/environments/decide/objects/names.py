@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-LONGEST_NUMBER = 18
+LONGEST_NUMBER = 19
 """Digits; the API server has 64 bits for a number."""
 
 
