@@ -39,6 +39,7 @@ FREE = {
     "leaderworker": {
         "global",
         "affinity",
+        "crdUpgrade",
         "nodeSelector",
         "podAnnotations",
         "podSecurityContext",
@@ -52,13 +53,18 @@ FREE = {
         "admissionWebhooks.patch.image",
         "admissionWebhooks.patch.nodeSelector",
         "affinity",
+        "apiServer",
+        "controllerArgs",
         "ingress",
+        "multicluster",
         "nodeSelector",
         "podSecurityContext",
         "resources",
         "securityContext",
         "service",
         "serviceAccount.annotations",
+        "test",
+        "workflow",
         *(f"fairlead.{each}.labels" for each in ("alerts", "dashboard", "monitoring")),
     },
     "apiversions": {
@@ -72,7 +78,7 @@ FREE = {
         *(f"{each}.labels" for each in ("alerts", "dashboard", "monitoring")),
     },
 }
-"""Maps whose keys belong to Kubernetes, to its users or to other charts."""
+"""Maps whose keys belong to Kubernetes, to its users, or to other charts and other releases of ours."""
 
 FLOWING = {
     f"operator.clusters.sizes.{size}"
