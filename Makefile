@@ -23,6 +23,9 @@ run: .venv/.runs ## embedded cluster, operator and a zone rollout to look at; AR
 test: setup control-plane prometheus upstream base-image ## every test: pure, simulated, end-to-end on the embedded and the real cluster, lint
 	@$(BIN)/python -m tests
 
+again: setup control-plane prometheus upstream base-image ## what tests show once more on the real control plane; CI runs it before `make test`
+	@$(BIN)/python -m tests --again
+
 lint: setup ## style, types, import rules, duplicates
 	@$(BIN)/ruff check .
 	@$(BIN)/ruff format --check .
@@ -112,4 +115,4 @@ COMPILE = $(BIN)/python -m compileall -q kubeloop kubesim fairlead
 clean: ## remove what set-up put into the checkout
 	rm -rf .venv .uv .ruff_cache .hypothesis
 
-.PHONY: help setup run test lint bench control-plane older-plane prometheus upstream kruise image base-image record fidelity soak lock clean
+.PHONY: help setup run test again lint bench control-plane older-plane prometheus upstream kruise image base-image record fidelity soak lock clean

@@ -4,6 +4,9 @@ Each lint command counts as one test. Tests run in shards, each in a process of 
 even a test that brings the interpreter down is counted. What a shard prints is shown when it has ended, unless all of
 it passed. With arguments, which go to pytest, there is one process and lint is left out.
 
+What others show on the real control plane too is left to `python -m tests --again`, which CI runs before all the rest
+(`tests/again.py`).
+
 `python -m tests --fidelity` runs only the comparisons of the embedded cluster with a real one, and records that they
 passed; without a change they are left out of other runs from then on.
 """
@@ -19,7 +22,7 @@ from typing import TypeVar
 
 import msgspec
 
-from tests import fidelity
+from tests import again, fidelity
 from tests.jobs import Ended, Job, show, work_off
 from tests.outcome import Count, read
 from tests.shards import Case, Shard, shards
@@ -34,6 +37,7 @@ LINT = (
 )
 COLLECTION = "collection of all tests"
 COMPARE = "--fidelity"
+AGAIN = "--again"
 
 
 def tests(arguments: Sequence[str]) -> Count:
@@ -50,6 +54,11 @@ def tests(arguments: Sequence[str]) -> Count:
 def everything() -> Count:
     """Lint and all tests, side by side."""
     return _worked_off(Run).total
+
+
+def left_out() -> Count:
+    """What a run of everything leaves out on the real control plane."""
+    return _worked_off(Again).total
 
 
 def comparisons() -> Count:
@@ -92,7 +101,11 @@ class Run:
         return Job(COLLECTION, _picking(collect), seconds=1000.0)
 
     def chosen(self, told: Sequence[Case]) -> Sequence[Case]:
-        """All tests but those whose outcome is known."""
+        """All tests but those whose outcome is known, or that others show as well."""
+        repeated = self._again(told)
+        if repeated:
+            _say(f"left out {len(repeated)} tests that show on the real control plane what others show: `make again`")
+            told = [test for test in told if test not in repeated]
         if not fidelity.is_recorded(fidelity.digest(told)):
             return told
         chosen = [test for test in told if not test.compares]
@@ -102,6 +115,13 @@ class Run:
                 "they have passed as they are, as tests/fidelity.txt records"
             )
         return chosen
+
+    def _again(self, told: Sequence[Case]) -> Sequence[Case]:
+        found, unknown = again.found(told)
+        for entry in unknown:
+            self.total = self.total.plus(Count(failed=1))
+            _say(f"tests/again.py names {entry}, and there is no such test on the real control plane")
+        return found
 
     @property
     def _told(self) -> Path:
@@ -142,6 +162,16 @@ class Run:
             _say(ended.output)
         if problem:
             _say(problem)
+
+
+class Again(Run):
+    """Only what shows on the real control plane once more what others show there."""
+
+    def first_jobs(self) -> list[Job]:
+        return [self.collection()]
+
+    def chosen(self, told: Sequence[Case]) -> Sequence[Case]:
+        return self._again(told)
 
 
 class Comparisons(Run):
@@ -193,7 +223,15 @@ def _lint(command: Sequence[str]) -> list[str]:
 
 
 def main(arguments: Sequence[str]) -> int:
-    total = comparisons() if list(arguments) == [COMPARE] else tests(arguments) if arguments else everything()
+    match list(arguments):
+        case []:
+            total = everything()
+        case [word] if word == AGAIN:
+            total = left_out()
+        case [word] if word == COMPARE:
+            total = comparisons()
+        case _:
+            total = tests(arguments)
     _say(str(total))
     return 1 if total.failed else 0
 

@@ -15,6 +15,7 @@ from msgspec import structs
 
 from fairlead import __version__
 from fairlead.contracts import deciders
+from fairlead.core.decision import Decision
 from fairlead.core.replay import DecidedRound, Replayed, RoundResult, record_of, replayed
 from fairlead.engine import assembly, manager
 from fairlead.engine.driver import questions, secrets
@@ -23,7 +24,7 @@ from fairlead.engine.webhooks.admission import AdmissionContext
 from kubeloop.sealed import Sealed
 from kubeloop.sealing import seal
 
-REPEATED = 10
+REPEATED = 40
 """Of so many rounds that decide what was decided before of the same object, one is decided again."""
 SHORTEST = 8
 """Bytes of a secret that stands in no record by chance."""
@@ -60,11 +61,19 @@ class Judge:
 
     def _chooses(self, decided: DecidedRound) -> bool:
         subject = decided.controller, decided.key
-        last, self._last[subject] = self._last.get(subject), decided.made
-        if self._all or last != decided.made:
+        made = _whenever(decided.made)
+        last, self._last[subject] = self._last.get(subject), made
+        if self._all or last != made:
             return True
         self._repeated += 1
         return self._repeated % REPEATED == 0
+
+
+def _whenever(made: RoundResult) -> RoundResult:
+    """What was decided, whenever it is to be looked at again."""
+    if not isinstance(made, Decision):
+        return made
+    return structs.replace(made, verdict=structs.replace(made.verdict, again=None))
 
 
 @pytest.fixture(autouse=True)

@@ -20,9 +20,9 @@ FOUND_AT = {
     "surge groups stay while others are away": 7,
     "a rollout in a rollout counts who is away": 4,
     "who was told to go is waited for": 2,
-    "who has gone is looked for": 2,
+    "who has gone is looked for": 4,
     "groups have a node each": 1,
-    "who lost the lease writes nothing": 2,
+    "who lost the lease writes nothing": 5,
 }
 """Seeds to begin with, where the first ones show nothing."""
 
