@@ -1,4 +1,7 @@
-"""One name, one idea: what all contracts share is read beside one another, so no name in it stands for two things."""
+"""One name, one idea: what is read beside one another has no name that stands for two things.
+
+What all contracts share is read so, and each contract by itself; two contracts may have the same names.
+"""
 
 from __future__ import annotations
 
@@ -9,10 +12,13 @@ from pathlib import Path
 
 import pytest
 
+from fairlead.contracts import CONTRACTS
+
 ROOT = Path(__file__).parent.parent
 ROOMS = {
     "the runtime": ("kubeloop",),
     "what contracts share": ("fairlead/core", "fairlead/engine", "fairlead/cli", "fairlead/plane"),
+    **{name: (f"fairlead/contracts/{name}",) for name in CONTRACTS},
 }
 SAME = {"Tree", "Json"}
 """An object of JSON as it was decoded, wherever it is defined."""

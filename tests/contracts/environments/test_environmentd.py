@@ -13,7 +13,7 @@ from fairlead.contracts.environments.stand_in.rules import (
     NEVER,
     Faults,
     LeaderState,
-    Settings,
+    StandInSettings,
     StatusFacts,
     settings_of,
     standing,
@@ -22,7 +22,7 @@ from kubeloop.calls import Call, NoReply
 from kubesim.kubelet.programs import Hosted
 from tests.contracts.environments.generations import World, play
 
-SETTINGS = Settings(catch_up=10, promote_takes=5)
+SETTINGS = StandInSettings(catch_up=10, promote_takes=5)
 
 
 @pytest.mark.parametrize(
@@ -49,17 +49,17 @@ def test_a_status_follows_from_facts(facts: StatusFacts, now: float, expected: L
     ("annotations", "expected"),
     [
         ({}, SETTINGS),
-        ({"catch-up": "1m", "promote-takes": "2s", "boot": "3s"}, Settings(60, 2, 3)),
-        ({"catch-up": "never", "promote-takes": "never"}, Settings(NEVER, NEVER)),
-        ({"catch-up": "soon", "promote-takes": "-1s"}, Settings(10, 0)),
-        ({"password": "x"}, Settings(10, 5, password="x")),
+        ({"catch-up": "1m", "promote-takes": "2s", "boot": "3s"}, StandInSettings(60, 2, 3)),
+        ({"catch-up": "never", "promote-takes": "never"}, StandInSettings(NEVER, NEVER)),
+        ({"catch-up": "soon", "promote-takes": "-1s"}, StandInSettings(10, 0)),
+        ({"password": "x"}, StandInSettings(10, 5, password="x")),
         (
             {"fail": "status=500, slow=3s,restart-on-promote,lie,promote=lost"},
-            Settings(10, 5, faults=Faults({"status": "500", "promote": "lost"}, 3.0, restarts=True, lies=True)),
+            StandInSettings(10, 5, faults=Faults({"status": "500", "promote": "lost"}, 3.0, restarts=True, lies=True)),
         ),
     ],
 )
-def test_annotations_say_how_it_behaves(annotations: dict[str, str], expected: Settings) -> None:
+def test_annotations_say_how_it_behaves(annotations: dict[str, str], expected: StandInSettings) -> None:
     given = {f"fairlead.dev/environmentd-{key}": value for key, value in annotations.items()}
 
     assert settings_of(given, SETTINGS) == expected

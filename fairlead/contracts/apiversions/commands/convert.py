@@ -18,7 +18,7 @@ from fairlead.contracts.apiversions.commands.rule_sources import (
     rules_of,
 )
 from fairlead.contracts.apiversions.decide.convert import KindConversion
-from fairlead.contracts.apiversions.manifests.conversions import ManifestFinding, ManifestWish, Outcome, converted
+from fairlead.contracts.apiversions.manifests.conversions import ConvertedText, ManifestFinding, ManifestWish, converted
 from fairlead.contracts.apiversions.manifests.files import EXTENSIONS, files_in, text_of, write_whole
 from fairlead.core.amounts import counted
 from fairlead.engine.command import Invocation, Subcommand, Usage
@@ -32,7 +32,7 @@ class ConvertedFile(Struct, frozen=True):
     path: Path | None
     """None: standard input."""
     before: str
-    outcome: Outcome
+    outcome: ConvertedText
 
     @property
     def name(self) -> str:
@@ -140,7 +140,7 @@ def _converted(
         return ConvertedFile(path, text, converted(text, str(path or "standard input"), wish))
     except UnreadableFile as error:
         problem = ManifestFinding(line=1, what="", old="", new="", problem=str(error))
-        return ConvertedFile(path, text, Outcome(text, (problem,)))
+        return ConvertedFile(path, text, ConvertedText(text, (problem,)))
 
 
 def _tell(files: list[ConvertedFile], given: argparse.Namespace) -> None:

@@ -46,7 +46,7 @@ from kubeloop.request import JSON, Request, get, list_page, path_to
 DOES = "delete-unreadable"
 
 
-class Outcome(Struct, frozen=True, rename="camel", omit_defaults=True):
+class DeletedObject(Struct, frozen=True, rename="camel", omit_defaults=True):
     object: str
     outcome: str
     """`deleted`, `would be deleted`, `kept`, `readable`, `gone` or `failed`."""
@@ -137,7 +137,7 @@ async def _named(called: Invocation, resource: Resource) -> UnreadableObjects:
 
 async def _each(
     called: Invocation, live: Tree, resource: Resource, wanted: tuple[UnreadableObject, ...]
-) -> list[Outcome]:
+) -> list[DeletedObject]:
     given = called.arguments
     owned = await _dependents(called.client, live, given.dependents)
     outcomes = []
@@ -148,10 +148,10 @@ async def _each(
             if given.dry_run:
                 made = await _rehearsed(called.client, resource, each)
             elif not given.yes and not await asyncio.to_thread(_agrees, each):
-                made = Outcome(each.place, "kept")
+                made = DeletedObject(each.place, "kept")
             else:
                 made = await _deleted(called.client, resource, each, audit, called.user)
-            outcomes.append(Outcome(made.object, made.outcome, made.why, dependents))
+            outcomes.append(DeletedObject(made.object, made.outcome, made.why, dependents))
     return outcomes
 
 
@@ -181,10 +181,10 @@ def _agrees(each: UnreadableObject) -> bool:
     return sys.stdin.readline().strip() == each.name
 
 
-async def _rehearsed(client: Client, resource: Resource, each: UnreadableObject) -> Outcome:
+async def _rehearsed(client: Client, resource: Resource, each: UnreadableObject) -> DeletedObject:
     """The server takes no dry run of such a deletion, so only what it says of the object is looked at."""
     state = await _state(client, resource, each)
-    return Outcome(each.place, state or "would be deleted")
+    return DeletedObject(each.place, state or "would be deleted")
 
 
 async def _state(client: Client, resource: Resource, each: UnreadableObject) -> str:
@@ -202,28 +202,28 @@ async def _state(client: Client, resource: Resource, each: UnreadableObject) -> 
 
 async def _deleted(
     client: Client, resource: Resource, each: UnreadableObject, audit: Callable[[AuditLine], None], user: str
-) -> Outcome:
+) -> DeletedObject:
     if state := await _state(client, resource, each):
-        return Outcome(each.place, state)
+        return DeletedObject(each.place, state)
     ref = Ref(resource, each.namespace, each.name)
     body = json.dumps({"kind": "DeleteOptions", "apiVersion": "v1", OPTION: True}).encode()
-    made = Outcome(each.place, "deleted")
+    made = DeletedObject(each.place, "deleted")
     try:
         await client.call(Request("DELETE", path_to(ref), body=body, content_type=JSON))
     except NotFound:
-        made = Outcome(each.place, "gone")
+        made = DeletedObject(each.place, "gone")
     except Forbidden as error:
         why = f"{error.message}; it takes the verbs delete and {VERB} on {resource.plural}"
-        made = Outcome(each.place, "failed", why)
+        made = DeletedObject(each.place, "failed", why)
     except ApiError as error:
-        made = Outcome(each.place, "failed", error.message)
+        made = DeletedObject(each.place, "failed", error.message)
     except TransportError as error:
-        made = Outcome(each.place, "failed", str(error))
+        made = DeletedObject(each.place, "failed", str(error))
     audit(_line(each, made, user))
     return made
 
 
-def _line(each: UnreadableObject, made: Outcome, user: str) -> AuditLine:
+def _line(each: UnreadableObject, made: DeletedObject, user: str) -> AuditLine:
     return AuditLine(
         time=clock.now(),
         round=DOES,

@@ -89,12 +89,12 @@ class FixView(Struct, frozen=True, kw_only=True):
         return group == self.resource.group and (version in self.goes or version not in self.has)
 
 
-Snapshot: TypeAlias = JobSnapshot[FixJournal, FixView]
-Outcome: TypeAlias = StepResult[FixJournal] | Need
+FixSnapshot: TypeAlias = JobSnapshot[FixJournal, FixView]
+FixOutcome: TypeAlias = StepResult[FixJournal] | Need
 
 
 def step_of(translated: Translated) -> Step[FixJournal, FixView]:
-    def step(seen: Snapshot, now: datetime) -> Outcome:
+    def step(seen: FixSnapshot, now: datetime) -> FixOutcome:
         journal = seen.journal or FixJournal()
         if journal.phase in (FixPhase.DONE, FixPhase.INCOMPLETE) or journal.problem:
             return _over(journal)
@@ -135,7 +135,7 @@ def _walked(journal: FixJournal, view: FixView) -> Resource | None:
     return view.kinds[journal.place] if journal.place < len(view.kinds) else None
 
 
-def _page(journal: FixJournal, seen: Snapshot, now: datetime) -> _Page | Outcome:
+def _page(journal: FixJournal, seen: FixSnapshot, now: datetime) -> _Page | FixOutcome:
     view, resource = seen.world, _walked(journal, seen.world)
     if resource is None:
         return _round_over(journal, now)
@@ -220,8 +220,8 @@ def _owners(references: list[Tree], view: FixView) -> list[Tree]:
 
 
 def _counted(
-    journal: FixJournal, page: _Page, writes: list[tuple[Tree, Patch]], seen: Snapshot, now: datetime
-) -> Outcome:
+    journal: FixJournal, page: _Page, writes: list[tuple[Tree, Patch]], seen: FixSnapshot, now: datetime
+) -> FixOutcome:
     done, outrun, failures = 0, 0, list[FixFailure]()
     for tree, write in writes:
         match seen.answers[write]:
@@ -252,7 +252,7 @@ def _counted(
     return _moving(structs.replace(after, place=journal.place + 1), now)
 
 
-def _round_over(journal: FixJournal, now: datetime) -> Outcome:
+def _round_over(journal: FixJournal, now: datetime) -> FixOutcome:
     if journal.failed:
         return _over(structs.replace(journal, phase=FixPhase.INCOMPLETE))
     if not journal.outrun:
@@ -269,9 +269,9 @@ def _name(resource: Resource, tree: Tree) -> str:
     return f"{resource.kind} {'/'.join(filter(None, (metadata.get('namespace'), metadata['name'])))}"
 
 
-def _moving(journal: FixJournal, now: datetime) -> Outcome:
+def _moving(journal: FixJournal, now: datetime) -> FixOutcome:
     return StepResult(journal, Decision("fix_page", Hold(Reason.MIGRATING, now)))
 
 
-def _over(journal: FixJournal) -> Outcome:
+def _over(journal: FixJournal) -> FixOutcome:
     return StepResult(journal, Decision("end", Hold(Reason.COMPLETE)))

@@ -40,7 +40,7 @@ class ManifestFinding(Struct, frozen=True, kw_only=True):
     """Why it cannot be converted."""
 
 
-class Outcome(Struct, frozen=True):
+class ConvertedText(Struct, frozen=True):
     text: str
     """The new one, or the old one where anything could not be converted."""
     found: tuple[ManifestFinding, ...] = ()
@@ -67,10 +67,10 @@ class _Change(Struct, frozen=True):
     new: Tree
 
 
-def converted(text: str, name: str, wish: ManifestWish) -> Outcome:
+def converted(text: str, name: str, wish: ManifestWish) -> ConvertedText:
     """The text of a file; raises UnreadableFile where it may hold such objects and cannot be read."""
     if not any(group in text for group, _ in wish.kinds):
-        return Outcome(text)
+        return ConvertedText(text)
     mark = _MARK if text.startswith(_MARK) else ""
     is_windows = "\r\n" in text
     plain = text.removeprefix(mark).replace("\r\n", "\n")
@@ -80,7 +80,7 @@ def converted(text: str, name: str, wish: ManifestWish) -> Outcome:
     return replace(found, text=mark + (found.text.replace("\n", "\r\n") if is_windows else found.text))
 
 
-def _converted_text(text: str, name: str, wish: ManifestWish) -> Outcome:
+def _converted_text(text: str, name: str, wish: ManifestWish) -> ConvertedText:
     try:
         hidden = braces.hidden(text)
         documents = documents_in(hidden.text, name)
@@ -100,17 +100,17 @@ def _converted_text(text: str, name: str, wish: ManifestWish) -> Outcome:
             except Unkept as error:
                 found[index] = replace(found[index], problem=str(error))
     if not found or any(each.problem for each in found):
-        return Outcome(text, tuple(found))
+        return ConvertedText(text, tuple(found))
     wanted = _wanted(documents, changes, references, wish)
     notes = tuple(_notes(hidden, changes))
     if _is_json(text):
-        return Outcome(_json(text, wanted), tuple(found), notes)
+        return ConvertedText(_json(text, wanted), tuple(found), notes)
     after = applied(hidden.text, edits)
     try:
         check(hidden, after, wanted)
     except Unkept as error:
-        return Outcome(text, (replace(found[0], problem=str(error)), *found[1:]))
-    return Outcome(hidden.shown(after), tuple(found), notes)
+        return ConvertedText(text, (replace(found[0], problem=str(error)), *found[1:]))
+    return ConvertedText(hidden.shown(after), tuple(found), notes)
 
 
 def _changes(node: yaml.Node, tree: object, hidden: Hidden, wish: ManifestWish) -> Iterator[_Change]:
@@ -224,14 +224,14 @@ def _what(tree: Tree, hidden: Hidden) -> str:
     return hidden.shown(f"{tree['kind']} {path}".strip())
 
 
-def _referred(reference: kustomize.Reference, wish: ManifestWish) -> ManifestFinding:
+def _referred(reference: kustomize.FileReference, wish: ManifestWish) -> ManifestFinding:
     return ManifestFinding(
         line=reference.line, what=reference.what, old=reference.version, new=wish.version, problem=reference.problem
     )
 
 
 def _wanted(
-    documents: list[object], changes: list[_Change], references: list[kustomize.Reference], wish: ManifestWish
+    documents: list[object], changes: list[_Change], references: list[kustomize.FileReference], wish: ManifestWish
 ) -> list[Any]:
     by_identity = {id(each.old): each.new for each in changes}
     targets = {id(each.tree) for each in references}

@@ -19,7 +19,7 @@ FIELDS = ("patches", "patchesJson6902", "patchesStrategicMerge", "replacements",
 """A file without a kind is a kustomization where it has one of these."""
 
 
-class Reference(Struct, frozen=True, kw_only=True):
+class FileReference(Struct, frozen=True, kw_only=True):
     tree: Tree
     what: str
     version: str
@@ -30,7 +30,7 @@ class Reference(Struct, frozen=True, kw_only=True):
     problem: str = ""
 
 
-def references(node: yaml.Node, tree: object, wish: ManifestWish) -> Iterator[Reference]:
+def references(node: yaml.Node, tree: object, wish: ManifestWish) -> Iterator[FileReference]:
     """All that name another version of a kind that is converted."""
     if isinstance(tree, dict) and is_kustomization(tree):
         yield from _below(node, tree, wish, None)
@@ -42,12 +42,12 @@ def is_kustomization(tree: Tree) -> bool:
     return kind in KUSTOMIZATION or (kind is None and any(name in tree for name in FIELDS))
 
 
-def _below(node: yaml.Node, tree: Any, wish: ManifestWish, holder: Tree | None) -> Iterator[Reference]:
+def _below(node: yaml.Node, tree: Any, wish: ManifestWish, holder: Tree | None) -> Iterator[FileReference]:
     if isinstance(tree, dict) and isinstance(node, yaml.MappingNode):
         kind = wish.kinds.get((str(tree.get("group")), str(tree.get("kind"))))
         version = positions.value_at(node, "version")
         if kind is not None and version is not None and tree.get("version") != wish.version:
-            yield Reference(
+            yield FileReference(
                 tree=tree,
                 what=f"target {tree['kind']}",
                 version=str(tree["version"]),
@@ -74,13 +74,13 @@ def _is_merged(holder: Tree | None, wish: ManifestWish) -> bool:
     return bool(documents) and all(isinstance(each, dict) and "kind" in each for each in documents)
 
 
-def _inline(node: yaml.Node, tree: Any, wish: ManifestWish) -> Iterator[Reference]:
+def _inline(node: yaml.Node, tree: Any, wish: ManifestWish) -> Iterator[FileReference]:
     """Patches that are texts inside of the kustomization."""
     if isinstance(node, yaml.ScalarNode) and isinstance(tree, str):
         for group, kind in wish.kinds:
             for version in wish.kinds[group, kind].versions:
                 if version != wish.version and f"apiVersion: {group}/{version}" in tree and f"kind: {kind}" in tree:
-                    yield Reference(
+                    yield FileReference(
                         tree={},
                         what=f"patch of {kind}",
                         version=version,

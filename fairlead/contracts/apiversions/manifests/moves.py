@@ -9,9 +9,10 @@ import yaml
 from msgspec import Struct
 from msgspec.structs import replace
 
+from fairlead.contracts.apiversions.decide.pointers import Place
 from fairlead.contracts.apiversions.decide.trees import same
 from fairlead.contracts.apiversions.manifests.positions import Comment, end_of, entries, is_block, is_first, line_start
-from fairlead.contracts.apiversions.manifests.rendering import Leaf, Place, is_leaf
+from fairlead.contracts.apiversions.manifests.rendering import Leaf, is_leaf
 
 
 class GoneLeaf(Struct, frozen=True):

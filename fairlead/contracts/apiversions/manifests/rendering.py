@@ -9,9 +9,8 @@ from typing import Any, TypeAlias
 import yaml
 from msgspec import Struct
 
+from fairlead.contracts.apiversions.decide.pointers import Place
 from fairlead.engine.object_files import kind_of_scalar
-
-Place: TypeAlias = tuple[str | int, ...]
 
 
 class Leaf(Struct, frozen=True):

@@ -15,12 +15,13 @@ import yaml
 from msgspec import Struct
 from msgspec.structs import replace
 
+from fairlead.contracts.apiversions.decide.pointers import Place
 from fairlead.contracts.apiversions.decide.trees import same
 from fairlead.contracts.apiversions.manifests import positions, rendering
 from fairlead.contracts.apiversions.manifests.braces import Hidden, depth_above, gives_text, hides
 from fairlead.contracts.apiversions.manifests.moves import Moves, moves_of, stays
 from fairlead.contracts.apiversions.manifests.positions import Entry, end_of, is_block, line_end, line_start
-from fairlead.contracts.apiversions.manifests.rendering import Place, Style
+from fairlead.contracts.apiversions.manifests.rendering import Style
 from fairlead.engine.object_files import UnreadableFile, documents_in
 
 

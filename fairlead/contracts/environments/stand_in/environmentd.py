@@ -23,7 +23,7 @@ from fairlead.contracts.environments.stand_in.rules import (
     NEVER,
     READY,
     LeaderState,
-    Settings,
+    StandInSettings,
     StatusFacts,
     settings_of,
     standing,
@@ -64,7 +64,7 @@ class Environments:
     """
 
     def __init__(self, *, catch_up: float = 0.5, promote_takes: float = 0.5) -> None:
-        self._defaults = Settings(catch_up, promote_takes)
+        self._defaults = StandInSettings(catch_up, promote_takes)
         self._running: dict[str, Environmentd] = {}
         """By the UID of the pod."""
         self._told: dict[tuple[str, str, int], float] = {}
@@ -115,7 +115,7 @@ class Environments:
 class Environmentd:
     """One process."""
 
-    def __init__(self, world: Environments, defaults: Settings, pod: Hosted, exit_: Exit) -> None:
+    def __init__(self, world: Environments, defaults: StandInSettings, pod: Hosted, exit_: Exit) -> None:
         self._world = world
         self._defaults = defaults
         self._exit = exit_
@@ -129,7 +129,7 @@ class Environmentd:
         self.generation = int(pod.annotations[GENERATION])
 
     @property
-    def settings(self) -> Settings:
+    def settings(self) -> StandInSettings:
         return settings_of(self._pod.annotations, self._defaults)
 
     def changed(self, pod: Hosted) -> None:

@@ -49,7 +49,7 @@ class Faults(Struct, frozen=True):
     lies: bool = False
 
 
-class Settings(Struct, frozen=True):
+class StandInSettings(Struct, frozen=True):
     """What the annotations of one pod say, in seconds."""
 
     catch_up: float
@@ -77,9 +77,9 @@ class LeaderState(Struct, frozen=True):
     until: float | None = None
 
 
-def settings_of(annotations: Mapping[str, str], defaults: Settings) -> Settings:
+def settings_of(annotations: Mapping[str, str], defaults: StandInSettings) -> StandInSettings:
     """Never fails: what cannot be read counts as absent."""
-    return Settings(
+    return StandInSettings(
         catch_up=_seconds(annotations.get(CATCH_UP, ""), defaults.catch_up),
         promote_takes=_seconds(annotations.get(PROMOTE_TAKES, ""), defaults.promote_takes),
         boot=_seconds(annotations.get(BOOT, ""), defaults.boot),
@@ -104,7 +104,7 @@ def _seconds(text: str, otherwise: float) -> float:
         return otherwise
 
 
-def standing(settings: Settings, facts: StatusFacts, now: float) -> LeaderState | None:
+def standing(settings: StandInSettings, facts: StatusFacts, now: float) -> LeaderState | None:
     """What a generation is at; None when it is fenced, because a later one leads."""
     if facts.leader is not None and facts.leader > facts.generation:
         return None

@@ -11,7 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from fairlead.contracts.apiversions.decide.trees import copied
-from fairlead.contracts.apiversions.manifests.conversions import ManifestWish, Outcome, converted
+from fairlead.contracts.apiversions.manifests.conversions import ConvertedText, ManifestWish, converted
 from fairlead.engine.object_files import UnreadableFile, documents_in
 from tests.contracts.apiversions.decide.test_round_trips import widgets as bodies
 from tests.contracts.apiversions.decide.widgets import GROUP, KIND, to
@@ -19,7 +19,7 @@ from tests.contracts.apiversions.decide.widgets import GROUP, KIND, to
 KINDS = {(GROUP, "Widget"): KIND}
 
 
-def changed(text: str, version: str = "v2", **wish: Any) -> Outcome:
+def changed(text: str, version: str = "v2", **wish: Any) -> ConvertedText:
     return converted(dedent(text), "a.yaml", ManifestWish(kinds=KINDS, version=version, **wish))
 
 

@@ -16,7 +16,7 @@ from fairlead.contracts.apiversions.decide.convert import ConversionRefused, Kin
 from fairlead.contracts.apiversions.decide.offline import object_parts
 from fairlead.contracts.apiversions.decide.offline.backup_format import path_of
 from fairlead.contracts.apiversions.decide.offline.scene import Scene
-from fairlead.contracts.apiversions.decide.offline.upgrade_journal import MANAGER, Outcome, UpgradePhase
+from fairlead.contracts.apiversions.decide.offline.upgrade_journal import MANAGER, UpgradeOutcome, UpgradePhase
 from fairlead.contracts.apiversions.decide.offline.walks import Unfit
 from fairlead.contracts.apiversions.decide.trees import Tree, copied, same
 from fairlead.core.act import Does, Replace
@@ -26,7 +26,7 @@ from kubeloop.schemas.structural import Node, take_in
 SPEC_WRITTEN, DONE = "spec-written", "done"
 
 
-def converting(scene: Scene) -> Outcome:
+def converting(scene: Scene) -> UpgradeOutcome:
     """One page of objects, in the old version."""
     return scene.walk(
         scene.world.old.resource,
@@ -36,7 +36,7 @@ def converting(scene: Scene) -> Outcome:
     )
 
 
-def comparing(scene: Scene) -> Outcome:
+def comparing(scene: Scene) -> UpgradeOutcome:
     """One page of objects, in the new version: each is what its conversion comes to."""
     return scene.walk(
         scene.world.new.resource,

@@ -15,11 +15,11 @@ from fairlead.contracts.apiversions.decide.offline.restoring import owners
 from fairlead.contracts.apiversions.decide.offline.scene import PAGE_SECONDS, Scene
 from fairlead.contracts.apiversions.decide.offline.upgrade_journal import (
     MANAGER,
-    Outcome,
     UpgradeCounts,
     UpgradeEnd,
     UpgradeFailure,
     UpgradeJournal,
+    UpgradeOutcome,
     UpgradePhase,
     moving,
     noted,
@@ -36,7 +36,7 @@ from fairlead.engine.decide.managed_fields import Entry
 from kubeloop.objects.meta import Ref, Resource
 
 
-def own(scene: Scene) -> Outcome:
+def own(scene: Scene) -> UpgradeOutcome:
     """One page of objects: fields belong to whom they belonged in the old version.
 
     A write in another version without a webhook makes the server forget all owners; so whoever applies the object next
@@ -81,7 +81,7 @@ def _translated(scene: Scene, item: Tree, before: list[Entry]) -> list[Entry]:
     )
 
 
-def point(scene: Scene, here: Parts, then: Outcome) -> Outcome:
+def point(scene: Scene, here: Parts, then: UpgradeOutcome) -> UpgradeOutcome:
     """One page of what the objects own: its references to them name this version.
 
     What is there now is looked through, and not what a backup names: it was taken before the operator was stopped.
@@ -108,7 +108,7 @@ def point(scene: Scene, here: Parts, then: Outcome) -> Outcome:
     return _pointed(scene, wanted, here.resource, after)
 
 
-def _pointed(scene: Scene, wanted: list[Ref], target: Resource, after: UpgradeJournal) -> Outcome:
+def _pointed(scene: Scene, wanted: list[Ref], target: Resource, after: UpgradeJournal) -> UpgradeOutcome:
     ends = walked([_walk(scene, each, target) for each in wanted])
     if isinstance(ends, Need):
         return ends

@@ -51,10 +51,10 @@ class RehearsalJournal(Struct, frozen=True):
     is_over: bool = False
 
 
-Snapshot: TypeAlias = JobSnapshot[RehearsalJournal, RehearsalWorld]
+RehearsalSnapshot: TypeAlias = JobSnapshot[RehearsalJournal, RehearsalWorld]
 
 
-def step(seen: Snapshot, now: datetime) -> StepResult[RehearsalJournal] | Need:
+def step(seen: RehearsalSnapshot, now: datetime) -> StepResult[RehearsalJournal] | Need:
     journal, world = seen.journal or RehearsalJournal(), seen.world
     if journal.is_over or journal.problem:
         return StepResult(journal, Decision("finish", Hold(Reason.COMPLETE)))
@@ -98,11 +98,11 @@ def _ended(journal: RehearsalJournal, problem: str) -> StepResult[RehearsalJourn
     return StepResult(structs.replace(journal, problem=problem), Decision("stop", Hold(Reason.MIGRATION_INCOMPLETE)))
 
 
-def _bound(seen: Snapshot, item: Tree) -> Callable[[], bool]:
+def _bound(seen: RehearsalSnapshot, item: Tree) -> Callable[[], bool]:
     return lambda: _rehearsed(seen, item)
 
 
-def _rehearsed(seen: Snapshot, item: Tree) -> bool:
+def _rehearsed(seen: RehearsalSnapshot, item: Tree) -> bool:
     """Whether it holds something that the new version cannot; raises Unfit where it cannot be converted."""
     world = seen.world
     new = world.new.resource.version

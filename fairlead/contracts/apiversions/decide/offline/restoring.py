@@ -97,7 +97,7 @@ class RestoreJournal(Struct, frozen=True):
     """Why it could not go on."""
 
 
-Snapshot: TypeAlias = JobSnapshot[RestoreJournal, RestoreWorld]
+RestoreSnapshot: TypeAlias = JobSnapshot[RestoreJournal, RestoreWorld]
 
 
 class Fate(Struct, frozen=True):
@@ -111,7 +111,7 @@ class Fate(Struct, frozen=True):
     """Owners that it had, and that are not there."""
 
 
-def step(seen: Snapshot, now: datetime) -> StepResult[RestoreJournal] | Need:
+def step(seen: RestoreSnapshot, now: datetime) -> StepResult[RestoreJournal] | Need:
     """A page of objects, and behind them a page of dependents."""
     journal, world = seen.journal or RestoreJournal(), seen.world
     begins, count = journal.next, len(world.paths)
@@ -128,7 +128,7 @@ def step(seen: Snapshot, now: datetime) -> StepResult[RestoreJournal] | Need:
 
 
 def _objects(
-    journal: RestoreJournal, seen: Snapshot, paths: tuple[str, ...], now: datetime
+    journal: RestoreJournal, seen: RestoreSnapshot, paths: tuple[str, ...], now: datetime
 ) -> StepResult[RestoreJournal] | Need:
     ends = walked([_Walk(seen, path, now).walk for path in paths])
     if isinstance(ends, Need):
@@ -168,7 +168,7 @@ def _recreated(fates: list[Fate]) -> list[tuple[str, tuple[str, str]]]:
 class _Walk(Struct):
     """One object of the backup."""
 
-    seen: Snapshot
+    seen: RestoreSnapshot
     path: str
     now: datetime
 
@@ -328,7 +328,7 @@ def owners(ref: Ref, managed: list[Any], live: Tree) -> Patch:
 
 
 def _dependents(
-    journal: RestoreJournal, seen: Snapshot, dependents: tuple[Dependent, ...], now: datetime
+    journal: RestoreJournal, seen: RestoreSnapshot, dependents: tuple[Dependent, ...], now: datetime
 ) -> StepResult[RestoreJournal] | Need:
     concerned = [each for each in dependents if each.owner in journal.recreated]
     here = seen.world.parts.resource

@@ -12,7 +12,7 @@ from fairlead.contracts.apiversions.decide.offline import object_parts
 from fairlead.contracts.apiversions.decide.offline.converting import in_version, is_new, path_of_tree, saved_of
 from fairlead.contracts.apiversions.decide.offline.restoring import owners
 from fairlead.contracts.apiversions.decide.offline.scene import Scene
-from fairlead.contracts.apiversions.decide.offline.upgrade_journal import MANAGER, Outcome, UpgradePhase, noted
+from fairlead.contracts.apiversions.decide.offline.upgrade_journal import MANAGER, UpgradeOutcome, UpgradePhase, noted
 from fairlead.contracts.apiversions.decide.offline.upgraded_definitions import has_version, reverted, reverting
 from fairlead.contracts.apiversions.decide.offline.walks import Unfit
 from fairlead.contracts.apiversions.decide.trees import Tree, same
@@ -20,7 +20,7 @@ from fairlead.core.act import Does, Replace
 from fairlead.core.ask import Ask, Bad, Good, Read
 
 
-def revert(scene: Scene) -> Outcome:
+def revert(scene: Scene) -> UpgradeOutcome:
     """The old version is served and the storage version, and the new one is served still."""
     world, journal = scene.world, scene.journal
     if not has_version(scene.definition(), journal.new):
@@ -31,7 +31,7 @@ def revert(scene: Scene) -> Outcome:
     return scene.enter(UpgradePhase.RESTORING)
 
 
-def restoring(scene: Scene) -> Outcome:
+def restoring(scene: Scene) -> UpgradeOutcome:
     """One page of objects; a walk in which nothing had to be written is the proof, and ends it."""
     return scene.walk(
         scene.world.new.resource,
@@ -41,7 +41,7 @@ def restoring(scene: Scene) -> Outcome:
     )
 
 
-def take_back(scene: Scene) -> Outcome:
+def take_back(scene: Scene) -> UpgradeOutcome:
     """The definition as it was before, unless objects may be stored in the new version still."""
     world, journal = scene.world, scene.journal
     live = scene.definition()

@@ -13,13 +13,13 @@ from fairlead.contracts.apiversions.decide.offline import object_parts
 from fairlead.contracts.apiversions.decide.offline.upgrade_journal import (
     MOST_NAMED,
     MOST_PASSES,
-    Outcome,
-    Snapshot,
     UpgradeCounts,
     UpgradeEnd,
     UpgradeFailure,
     UpgradeJournal,
+    UpgradeOutcome,
     UpgradePhase,
+    UpgradeSnapshot,
     UpgradeWorld,
     entering,
     moving,
@@ -54,7 +54,7 @@ class DefinitionLost(Unfit):
 
 
 class Scene(Struct):
-    seen: Snapshot
+    seen: UpgradeSnapshot
     now: datetime
     journal: UpgradeJournal
 
@@ -74,11 +74,11 @@ class Scene(Struct):
         journal: UpgradeJournal | None = None,
         after: timedelta = SOON,
         about: tuple[tuple[str, str], ...] = (),
-    ) -> Outcome:
+    ) -> UpgradeOutcome:
         """`about` says what is waited for, and what is the matter with it."""
         return StepResult(journal or self.journal, Decision(rule, Hold(Reason.MIGRATING, self.now + after, about)))
 
-    def enter(self, phase: UpgradePhase) -> Outcome:
+    def enter(self, phase: UpgradePhase) -> UpgradeOutcome:
         return entering(self.journal, phase, self.now)
 
     def record(self, key: str) -> tuple[Any, str]:
@@ -156,8 +156,8 @@ class Scene(Struct):
         return ObjectPage(items, found["metadata"].get("continue") or "")
 
     def walk(
-        self, resource: Resource, walk: Callable[[Tree], str], rule: str, then: Callable[[Scene], Outcome]
-    ) -> Outcome:
+        self, resource: Resource, walk: Callable[[Tree], str], rule: str, then: Callable[[Scene], UpgradeOutcome]
+    ) -> UpgradeOutcome:
         """One page of a walk over all objects, each of which ends `done`, `again` or `left`; behind the last page
         another walk where some are to be looked at again, and `then` where none is."""
         page = self.page(resource, self.journal.cursor)

@@ -14,8 +14,8 @@ from msgspec import structs
 
 from fairlead.contracts.apiversions.decide.offline.scene import Scene
 from fairlead.contracts.apiversions.decide.offline.upgrade_journal import (
-    Outcome,
     StoppedWorkload,
+    UpgradeOutcome,
     UpgradePhase,
     moving,
     noted,
@@ -40,7 +40,7 @@ LOOK = timedelta(seconds=0.5)
 OPERATOR_LEASE = "fairlead-operator"
 
 
-def stop(scene: Scene) -> Outcome:
+def stop(scene: Scene) -> UpgradeOutcome:
     """The operator has no pods and no Lease, and nobody else may write."""
     if (waiting := _stopped(scene)) is not None:
         return waiting
@@ -48,7 +48,7 @@ def stop(scene: Scene) -> Outcome:
     return Scene(scene.seen, scene.now, seen).enter(UpgradePhase.INTRODUCED)
 
 
-def kept_stopped(scene: Scene) -> Outcome | None:
+def kept_stopped(scene: Scene) -> UpgradeOutcome | None:
     """None as long as it is so. Between two runs people may have started the operator again, because they had to, or
     have lifted the freeze; so every run sees to it anew. Who starts the operator under the eyes of a run is fought by
     nobody: the run ends and names it."""
@@ -67,13 +67,13 @@ def kept_stopped(scene: Scene) -> Outcome | None:
     return None
 
 
-def _stopped(scene: Scene) -> Outcome | None:
+def _stopped(scene: Scene) -> UpgradeOutcome | None:
     if (waiting := _halted(scene)) is not None:
         return waiting
     return _frozen(scene) if scene.journal.freeze else None
 
 
-def start(scene: Scene, then: UpgradePhase) -> Outcome:
+def start(scene: Scene, then: UpgradePhase) -> UpgradeOutcome:
     """Everybody may write again, and the operator is as many as before."""
     for resource in (BINDINGS, POLICIES):
         _removed(scene, Ref(resource, "", scene.world.freeze_name))
@@ -90,7 +90,7 @@ def start(scene: Scene, then: UpgradePhase) -> Outcome:
     return scene.enter(then)
 
 
-def _halted(scene: Scene) -> Outcome | None:
+def _halted(scene: Scene) -> UpgradeOutcome | None:
     operator = scene.journal.operator
     if operator is None:
         return None
@@ -131,7 +131,7 @@ def _replicas(workload: Tree) -> int:
     return int(workload["spec"].get("replicas", 1))
 
 
-def _released(scene: Scene, operator: StoppedWorkload) -> Outcome | None:
+def _released(scene: Scene, operator: StoppedWorkload) -> UpgradeOutcome | None:
     """None when no Lease of the operator is held; whether one has run out is told by how long it is seen unchanged."""
     listed = scene.good(Ask(Listing(LEASES, operator.ref.namespace)))
     held = [each for each in msgspec.json.decode(listed.value)["items"] if _is_of(each, operator)]
@@ -157,7 +157,7 @@ def _is_of(lease: Tree, operator: StoppedWorkload) -> bool:
     return lease["metadata"]["name"] == OPERATOR_LEASE or holder.startswith(f"{operator.ref.name}-")
 
 
-def _frozen(scene: Scene) -> Outcome | None:
+def _frozen(scene: Scene) -> UpgradeOutcome | None:
     """None when the policy is in force."""
     policy, binding = policy_of(scene), _binding(scene)
     for resource, tree in ((POLICIES, policy), (BINDINGS, binding)):

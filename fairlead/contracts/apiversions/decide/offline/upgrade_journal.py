@@ -164,8 +164,8 @@ class UpgradeWorld(Struct, frozen=True, kw_only=True):
     """Labels of what is made."""
 
 
-Snapshot: TypeAlias = JobSnapshot[UpgradeJournal, UpgradeWorld]
-Outcome: TypeAlias = StepResult[UpgradeJournal] | Need
+UpgradeSnapshot: TypeAlias = JobSnapshot[UpgradeJournal, UpgradeWorld]
+UpgradeOutcome: TypeAlias = StepResult[UpgradeJournal] | Need
 
 
 def moving(journal: UpgradeJournal, rule: str, now: datetime) -> StepResult[UpgradeJournal]:

@@ -20,11 +20,11 @@ from fairlead.contracts.apiversions.decide.offline.scene import DefinitionLost, 
 from fairlead.contracts.apiversions.decide.offline.stopping import kept_stopped, start, stop
 from fairlead.contracts.apiversions.decide.offline.upgrade_journal import (
     FINAL,
-    Outcome,
-    Snapshot,
     UpgradeEnd,
     UpgradeJournal,
+    UpgradeOutcome,
     UpgradePhase,
+    UpgradeSnapshot,
     entering,
     moving,
     stopped,
@@ -45,7 +45,7 @@ UNDOES = frozenset({UpgradePhase.BACKED_UP, UpgradePhase.STOPPED})
 _storage_step = step_of()
 
 
-def step(seen: Snapshot, now: datetime) -> Outcome:
+def step(seen: UpgradeSnapshot, now: datetime) -> UpgradeOutcome:
     journal = seen.journal or seen.world.begun
     if journal.run != seen.world.run:
         return _entered(journal, seen, now)
@@ -66,7 +66,7 @@ def step(seen: Snapshot, now: datetime) -> Outcome:
         return stopped(journal, str(error), UpgradeEnd.STUCK)
 
 
-def _entered(journal: UpgradeJournal, seen: Snapshot, now: datetime) -> Outcome:
+def _entered(journal: UpgradeJournal, seen: UpgradeSnapshot, now: datetime) -> UpgradeOutcome:
     """A run begins, or goes on where another was, or turns round."""
     again = structs.replace(
         journal,
@@ -92,13 +92,13 @@ def _has_defined(journal: UpgradeJournal) -> bool:
     return journal.phase not in UNDOES and not is_before
 
 
-def _guarded(scene: Scene) -> Outcome | None:
+def _guarded(scene: Scene) -> UpgradeOutcome | None:
     """None while it is the definition of the beginning, and nobody else works with its objects."""
     scene.definition()
     return kept_stopped(scene)
 
 
-def _introduce(scene: Scene) -> Outcome:
+def _introduce(scene: Scene) -> UpgradeOutcome:
     world, journal = scene.world, scene.journal
     if journal.introduced_at is None:  # written down before the first write: what is made later may be new
         if not is_as_before(scene.definition(), world.before):
@@ -114,14 +114,14 @@ def _introduce(scene: Scene) -> Outcome:
     return scene.enter(UpgradePhase.CONVERTING)
 
 
-def _unserve(scene: Scene) -> Outcome:
+def _unserve(scene: Scene) -> UpgradeOutcome:
     world, new = scene.world, scene.journal.new
     removed = scene.journal.remove
     scene.define(lambda live: unserved(live, world.before, world.wanted, new, removed=removed), "old unserved")
     return scene.enter(UpgradePhase.STARTED)
 
 
-def _stored(scene: Scene, then: UpgradePhase) -> Outcome:
+def _stored(scene: Scene, then: UpgradePhase) -> UpgradeOutcome:
     """A storage migration to its end: all objects are proven to be stored in the storage version."""
     journal, world = scene.journal, scene.world
     view = StorageView(
@@ -149,7 +149,7 @@ def _stored(scene: Scene, then: UpgradePhase) -> Outcome:
     return StepResult(after, turn.decision)
 
 
-def _finish(scene: Scene, phase: UpgradePhase) -> Outcome:
+def _finish(scene: Scene, phase: UpgradePhase) -> UpgradeOutcome:
     """People are told by an Event, and that nobody could be told stops nothing."""
     told = event_of(scene, phase)
     if told not in scene.seen.answers.known:
@@ -158,14 +158,14 @@ def _finish(scene: Scene, phase: UpgradePhase) -> Outcome:
     return StepResult(done, Decision("finish", Hold(Reason.COMPLETE)))
 
 
-def _started(scene: Scene, phase: UpgradePhase) -> Outcome:
+def _started(scene: Scene, phase: UpgradePhase) -> UpgradeOutcome:
     turn = start(scene, phase)
     if isinstance(turn, Need):
         return turn
     return _finish(Scene(scene.seen, scene.now, turn.journal), phase)
 
 
-PHASES: dict[UpgradePhase, Callable[[Scene], Outcome]] = {
+PHASES: dict[UpgradePhase, Callable[[Scene], UpgradeOutcome]] = {
     UpgradePhase.BACKED_UP: lambda scene: scene.enter(UpgradePhase.STOPPED),
     UpgradePhase.STOPPED: stop,
     UpgradePhase.INTRODUCED: _introduce,

@@ -19,7 +19,7 @@ LETTERS = "ab1-.:/_ Z0,x@=~é"
 """Where any character may stand: those that formats put between parts are among them."""
 _SETS = {codes.CATEGORY_DIGIT: "0189", codes.CATEGORY_SPACE: " \t", codes.CATEGORY_WORD: "aZ_9b"}
 _UNSETS = {codes.CATEGORY_NOT_DIGIT: "a-:", codes.CATEGORY_NOT_SPACE: "a1-:", codes.CATEGORY_NOT_WORD: "-:. "}
-Choice: TypeAlias = Callable[[int], int]
+Chooser: TypeAlias = Callable[[int], int]
 
 
 class Unmade(ValueError):
@@ -126,11 +126,11 @@ def _alone(pattern: str, name: str) -> str:
     raise Unmade
 
 
-def _made(nodes: Any, choose: Choice) -> str:
+def _made(nodes: Any, choose: Chooser) -> str:
     return "".join(_piece(code, value, choose) for code, value in nodes)
 
 
-def _piece(code: Any, value: Any, choose: Choice) -> str:
+def _piece(code: Any, value: Any, choose: Chooser) -> str:
     if code is codes.LITERAL:
         return chr(value)
     if code is codes.ANY:
@@ -152,7 +152,7 @@ def _piece(code: Any, value: Any, choose: Choice) -> str:
     raise Unmade
 
 
-def _one(letters: list[str], choose: Choice) -> str:
+def _one(letters: list[str], choose: Chooser) -> str:
     if not letters:
         raise Unmade
     return letters[choose(len(letters))]
@@ -185,7 +185,7 @@ def _is_in(letter: str, items: Any) -> bool:
     return False
 
 
-def _chooser() -> Choice:
+def _chooser() -> Chooser:
     """The same choices every time: a decision draws no lots."""
     state = 0x2545F491
 

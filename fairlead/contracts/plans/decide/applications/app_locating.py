@@ -18,9 +18,9 @@ from fairlead.contracts.plans.decide.applications.handover import Pending, Refus
 from fairlead.contracts.plans.decide.applications.missing_revisions import missing_snapshot
 from fairlead.contracts.plans.decide.applications.revision_workloads import (
     Found,
-    Located,
+    LocatingStep,
+    MadeTarget,
     Making,
-    Target,
     kind_for,
     made,
     target_of,
@@ -40,7 +40,7 @@ class _Chosen(Struct, frozen=True):
     component: str
 
 
-def located(seen: AppRolloutSeen) -> Flow[Located]:
+def located(seen: AppRolloutSeen) -> Flow[LocatingStep]:
     chosen = yield from _chosen(seen)
     if not isinstance(chosen, _Chosen):
         return chosen
@@ -48,7 +48,7 @@ def located(seen: AppRolloutSeen) -> Flow[Located]:
     if not isinstance(making, Making):
         return making
     target = yield from target_of(making)
-    found = made(target) if isinstance(target, Target) else target
+    found = made(target) if isinstance(target, MadeTarget) else target
     if not isinstance(found, Found) or found.source is None:
         return found
     return replace(found, source=(yield from _holding(seen, chosen, found.source)))

@@ -14,7 +14,7 @@ from fairlead.contracts.plans.decide.applications import locating_pass
 from fairlead.contracts.plans.decide.applications.app_locating import located
 from fairlead.contracts.plans.decide.applications.app_rollouts import AppRolloutSeen, names_tree
 from fairlead.contracts.plans.decide.applications.asking import Flow
-from fairlead.contracts.plans.decide.applications.revision_workloads import Located
+from fairlead.contracts.plans.decide.applications.revision_workloads import LocatingStep
 from fairlead.contracts.plans.decide.reading import read
 from fairlead.contracts.plans.decide.turns import Pass, Turn
 from fairlead.contracts.plans.kinds import Json
@@ -43,7 +43,7 @@ class _Snapshots(Struct, frozen=True):
     def recorded(self, source: str | None) -> Json:
         return names_tree(self.seen.last.found_at(source))
 
-    def located(self) -> Flow[Located]:
+    def located(self) -> Flow[LocatingStep]:
         return located(self.seen)
 
     def closed(self, _given: Pass, _turn: Turn) -> Flow[tuple[AnyWrite, ...]]:

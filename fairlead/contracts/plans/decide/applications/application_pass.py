@@ -32,7 +32,7 @@ from fairlead.contracts.plans.applications.kinds import (
 from fairlead.contracts.plans.decide.applications import definitions
 from fairlead.contracts.plans.decide.applications.application_revisions import Snapshot, snapshot
 from fairlead.contracts.plans.decide.applications.asking import Flow, outcome, read, read_all, resources
-from fairlead.contracts.plans.decide.applications.built_in import Problem
+from fairlead.contracts.plans.decide.applications.built_in import RenderFault
 from fairlead.contracts.plans.decide.applications.configuration_family import (
     Configuration,
     annotated,
@@ -112,7 +112,7 @@ def _passed(seen: FamilySeen, now: datetime) -> Flow[Decision]:
         seen.settings.system_namespace,
     )
     parts = rendered(spec, known)
-    if isinstance(parts, Problem):
+    if isinstance(parts, RenderFault):
         return _unparsed(given, parts.text)
     return (yield from _built(given, parts))
 

@@ -17,7 +17,7 @@ from fairlead.contracts.plans.applications.kinds import (
 )
 from fairlead.contracts.plans.decide.applications import definitions
 from fairlead.contracts.plans.decide.applications.asking import Flow, list_all, resources
-from fairlead.contracts.plans.decide.applications.built_in import Problem
+from fairlead.contracts.plans.decide.applications.built_in import RenderFault
 from fairlead.contracts.plans.decide.applications.configuration_family import configuration_name, number_of
 from fairlead.contracts.plans.decide.applications.configuration_writes import hash_of
 from fairlead.contracts.plans.decide.applications.definitions import DefinitionTrees
@@ -67,7 +67,7 @@ def snapshot(seen: FamilySeen, spec: ApplicationSpec, recorded: LatestConfigurat
         seen.settings.system_namespace,
     )
     parts = rendered(spec, definitions.read_trees(trees))
-    if isinstance(parts, Problem):
+    if isinstance(parts, RenderFault):
         return Snapshot(problem=parts.text)
     body, digest = _content(seen, parts, trees), _digest(seen, trees)
     found = yield from list_all(APPLICATION_REVISIONS, seen.namespace, f"{APPLICATION}={seen.name}")

@@ -53,13 +53,13 @@ REVISION_ROLLOUT = TraitDefinitionSpec(
 """What the trait `rollout` is where a definition of the cluster says that it is a Rollout (C-7)."""
 
 
-class Problem(Struct, frozen=True):
+class RenderFault(Struct, frozen=True):
     """Why nothing can be made of it, in a sentence that says what to do."""
 
     text: str
 
 
-def workload(name: str, kind: str, settings: object) -> Json | Problem | None:
+def workload(name: str, kind: str, settings: object) -> Json | RenderFault | None:
     """Of a component of this type; None where the type is not built in."""
     given = mapping(settings)
     match kind:
@@ -74,16 +74,16 @@ def workload(name: str, kind: str, settings: object) -> Json | Problem | None:
     return None
 
 
-def _raw(name: str, settings: Json) -> Json | Problem:
+def _raw(name: str, settings: Json) -> Json | RenderFault:
     if not isinstance(settings.get("apiVersion"), str) or not isinstance(settings.get("kind"), str):
-        return Problem(f"the settings of the component {name} are no object: give them apiVersion and kind")
+        return RenderFault(f"the settings of the component {name} are no object: give them apiVersion and kind")
     return settings
 
 
-def _serving(resource: Resource, name: str, kind: str, settings: Json, *, has_port: bool) -> Json | Problem:
+def _serving(resource: Resource, name: str, kind: str, settings: Json, *, has_port: bool) -> Json | RenderFault:
     wrong = next(_wrong_settings(name, settings, has_port=has_port), None)
     if wrong is not None:
-        return Problem(wrong)
+        return RenderFault(wrong)
     container: Json = {"name": name, "image": settings["image"]}
     if settings.get("cmd"):
         container["command"] = settings["cmd"]
@@ -119,7 +119,9 @@ def _wrong_settings(name: str, settings: Json, *, has_port: bool) -> Iterator[st
         yield f"{of} has settings.cpu that are no quantity"
 
 
-def trait(component: str, name: str, properties: object, rollout: Resource = ROLLOUT_TRAITS) -> Json | Problem | None:
+def trait(
+    component: str, name: str, properties: object, rollout: Resource = ROLLOUT_TRAITS
+) -> Json | RenderFault | None:
     """Of a trait of this name; None where it is not built in. What it aims at is filled in when it is emitted.
 
     `rollout` is the kind that the trait of this name has.
@@ -146,10 +148,10 @@ def _rollout(component: str, properties: Json, kind: Resource) -> Json:
     return _object(kind, component, spec)
 
 
-def _scaler(component: str, properties: Json) -> Json | Problem:
+def _scaler(component: str, properties: Json) -> Json | RenderFault:
     size = properties.get("replicas")
     if not _is_number(size, 0, 2**31 - 1):
-        return Problem(f"the trait scaler of the component {component} needs a number of replicas")
+        return RenderFault(f"the trait scaler of the component {component} needs a number of replicas")
     return {
         "apiVersion": MANUAL_SCALER_API,
         "kind": MANUAL_SCALER,
@@ -158,23 +160,27 @@ def _scaler(component: str, properties: Json) -> Json | Problem:
     }
 
 
-def _autoscaler(component: str, properties: Json) -> Json | Problem:
+def _autoscaler(component: str, properties: Json) -> Json | RenderFault:
     least, most = properties.get("min", 1), properties.get("max", 10)
     cpu = properties.get("cpuUtil", 50)
     if not _is_number(least, 0, 2**31 - 1) or not _is_number(most, 1, 2**31 - 1) or least > most:
-        return Problem(f"the trait hpa of the component {component} needs numbers min and max, min being the smaller")
+        return RenderFault(
+            f"the trait hpa of the component {component} needs numbers min and max, min being the smaller"
+        )
     if not _is_number(cpu, 1, 10_000):
-        return Problem(f"the trait hpa of the component {component} needs a percentage cpuUtil above 0")
+        return RenderFault(f"the trait hpa of the component {component} needs a percentage cpuUtil above 0")
     target = {"type": "Utilization", "averageUtilization": cpu}
     metrics = [{"type": "Resource", "resource": {"name": "cpu", "target": target}}]
     return _object(AUTOSCALERS, component, {"minReplicas": least, "maxReplicas": most, "metrics": metrics})
 
 
-def _exposed(component: str, properties: Json) -> Json | Problem:
+def _exposed(component: str, properties: Json) -> Json | RenderFault:
     found = properties.get("port")
     ports = found if isinstance(found, list) else [found]
     if not ports or not all(_is_number(each, 1, 65535) for each in ports):
-        return Problem(f"the trait expose of the component {component} needs a list port of numbers from 1 to 65535")
+        return RenderFault(
+            f"the trait expose of the component {component} needs a list port of numbers from 1 to 65535"
+        )
     selector = texts(properties.get("selector")) or {COMPONENT: component}
     listed = [{"name": f"port-{each}", "port": each, "targetPort": each} for each in ports]
     return _object(SERVICES, component, {"selector": selector, "ports": listed})

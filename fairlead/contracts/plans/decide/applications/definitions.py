@@ -13,7 +13,7 @@ from fairlead.contracts.plans.applications.kinds import (
 )
 from fairlead.contracts.plans.decide.applications import built_in
 from fairlead.contracts.plans.decide.applications.asking import Flow, list_all, read_all
-from fairlead.contracts.plans.decide.applications.built_in import Problem
+from fairlead.contracts.plans.decide.applications.built_in import RenderFault
 from fairlead.contracts.plans.decide.applications.trees import Tree, mapping, with_path
 from fairlead.contracts.plans.decide.reading import read
 from fairlead.contracts.plans.kinds import ROLLOUT_TRAITS, ROLLOUTS, TRAIT_DEFINITIONS, WORKLOAD_DEFINITIONS, Json
@@ -120,25 +120,25 @@ def _nearest(found: Mapping[Ref, Tree | None], resource: Resource, name: str, pl
     return next((tree for place in places if (tree := found[Ref(resource, place, name)]) is not None), None)
 
 
-def filled(schematic: KubeSchematic, values: object, shown: str) -> Json | Problem:
+def filled(schematic: KubeSchematic, values: object, shown: str) -> Json | RenderFault:
     """The template with these values; each goes to every path of its parameter."""
     given, tree = mapping(values), mapping(schematic.template)
     if not tree:
-        return Problem(f"the definition of {shown} has no schematic.kube.template that is an object")
+        return RenderFault(f"the definition of {shown} has no schematic.kube.template that is an object")
     known = {each.name for each in schematic.parameters}
     if unknown := sorted(given.keys() - known):
-        return Problem(
+        return RenderFault(
             f"{shown} has no parameter {unknown[0]}: its definition knows {', '.join(sorted(known)) or 'none'}"
         )
     for parameter in schematic.parameters:
         value = given.get(parameter.name)
         if value is None:
             if parameter.required:
-                return Problem(f"{shown} lacks the parameter {parameter.name}, which its definition requires")
+                return RenderFault(f"{shown} lacks the parameter {parameter.name}, which its definition requires")
             continue
         kind = _KINDS.get(parameter.type, object)
         if not isinstance(value, kind) or (isinstance(value, bool) and parameter.type == "number"):
-            return Problem(f"the parameter {parameter.name} of {shown} must be a {parameter.type}")
+            return RenderFault(f"the parameter {parameter.name} of {shown} must be a {parameter.type}")
         for path in parameter.field_paths:
             tree = with_path(tree, path, value)
     return tree

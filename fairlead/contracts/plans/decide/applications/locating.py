@@ -10,9 +10,9 @@ from fairlead.contracts.plans.decide.applications.loose_writes import annotate
 from fairlead.contracts.plans.decide.applications.missing_revisions import missing_component_revision
 from fairlead.contracts.plans.decide.applications.revision_rollouts import RolloutSeen
 from fairlead.contracts.plans.decide.applications.revision_workloads import (
-    Located,
+    LocatingStep,
+    MadeTarget,
     Making,
-    Target,
     kind_for,
     made,
     target_of,
@@ -24,12 +24,12 @@ from fairlead.contracts.plans.kinds import APPLICATION, ROLLOUTS, WORKLOAD_KIND,
 from fairlead.core.act import AnyWrite
 
 
-def located(seen: RolloutSeen) -> Flow[Located]:
+def located(seen: RolloutSeen) -> Flow[LocatingStep]:
     making = yield from _making(seen)
     if not isinstance(making, Making):
         return making
     target = yield from target_of(making)
-    if not isinstance(target, Target):
+    if not isinstance(target, MadeTarget):
         return target
     noted = _noted(seen, target)
     return made(target) if noted is None else Writing((noted,))
@@ -70,7 +70,7 @@ def owners_of(seen: RolloutSeen) -> tuple[Json, ...]:
     )
 
 
-def _noted(seen: RolloutSeen, target: Target) -> AnyWrite | None:
+def _noted(seen: RolloutSeen, target: MadeTarget) -> AnyWrite | None:
     """C-1: on the Rollout, before the workload is there."""
     metadata = seen.object.metadata
     kind = {"apiVersion": target.reference.api_version, "kind": target.reference.kind}

@@ -16,7 +16,7 @@ from fairlead.contracts.plans.decide.applications.app_rollouts import is_snapsho
 from fairlead.contracts.plans.decide.applications.asking import Flow, known
 from fairlead.contracts.plans.decide.applications.handover import Pending, Refused, Writing
 from fairlead.contracts.plans.decide.applications.planned import PlannedSeen
-from fairlead.contracts.plans.decide.applications.revision_workloads import Found, Located
+from fairlead.contracts.plans.decide.applications.revision_workloads import Found, LocatingStep
 from fairlead.contracts.plans.decide.component_revisions import is_revision
 from fairlead.contracts.plans.decide.notes import Note
 from fairlead.contracts.plans.decide.reading import rollout_status
@@ -51,7 +51,7 @@ class Locator(Protocol):
     def recorded(self, source: str | None) -> Json:
         """The names of the present one, with this source where another was found than it has."""
 
-    def located(self) -> Flow[Located]: ...
+    def located(self) -> Flow[LocatingStep]: ...
 
     def closed(self, given: Pass, turn: Turn) -> Flow[tuple[AnyWrite, ...]]:
         """Written before the end of a verified attempt is stored."""

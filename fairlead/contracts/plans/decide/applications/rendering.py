@@ -13,7 +13,7 @@ from fairlead.contracts.plans.applications.kinds import (
     ApplicationTrait,
 )
 from fairlead.contracts.plans.decide.applications import built_in
-from fairlead.contracts.plans.decide.applications.built_in import Problem
+from fairlead.contracts.plans.decide.applications.built_in import RenderFault
 from fairlead.contracts.plans.decide.applications.definitions import Definitions, filled
 from fairlead.contracts.plans.decide.applications.trees import mapping
 from fairlead.contracts.plans.kinds import Json
@@ -36,13 +36,13 @@ class Rendered(Struct, frozen=True):
         return {"workload": self.workload}
 
 
-def rendered(spec: ApplicationSpec, definitions: Definitions) -> tuple[Rendered, ...] | Problem:
+def rendered(spec: ApplicationSpec, definitions: Definitions) -> tuple[Rendered, ...] | RenderFault:
     if (wrong := next(_wrong(spec), None)) is not None:
-        return Problem(wrong)
+        return RenderFault(wrong)
     found = []
     for component in spec.components:
         one = _component(component, definitions)
-        if isinstance(one, Problem):
+        if isinstance(one, RenderFault):
             return one
         found.append(one)
     return tuple(found)
@@ -64,56 +64,56 @@ def _wrong(spec: ApplicationSpec) -> Iterator[str]:
             yield f"the component {component.name} has the trait {twice} twice: keep one of them"
 
 
-def _component(component: ApplicationComponent, definitions: Definitions) -> Rendered | Problem:
+def _component(component: ApplicationComponent, definitions: Definitions) -> Rendered | RenderFault:
     workload = rendered_workload(component, definitions)
-    if isinstance(workload, Problem):
+    if isinstance(workload, RenderFault):
         return workload
     traits = []
     for each in component.traits:
         trait = rendered_trait(component.name, each, definitions)
-        if isinstance(trait, Problem):
+        if isinstance(trait, RenderFault):
             return trait
         traits.append(trait)
     return Rendered(component.name, workload, tuple(traits))
 
 
-def rendered_workload(component: ApplicationComponent, definitions: Definitions) -> Json | Problem:
+def rendered_workload(component: ApplicationComponent, definitions: Definitions) -> Json | RenderFault:
     made = built_in.workload(component.name, component.type, component.settings)
     if made is not None:
         return made
     definition = definitions.workloads.get(component.type)
     shown = f"the component {component.name} of type {component.type}"
     if definition is None:
-        return Problem(
+        return RenderFault(
             f"the component {component.name} is of the type {component.type}, for which there is no "
             "WorkloadDefinition: create one, or write raw, webservice, worker or clonesetservice"
         )
     if definition.schematic is None or definition.schematic.kube is None:
-        return Problem(
+        return RenderFault(
             f"the WorkloadDefinition {component.type} has no schematic.kube, and no other schematic is rendered here"
         )
     return filled(definition.schematic.kube, component.settings, shown)
 
 
-def rendered_trait(component: str, given: ApplicationTrait, definitions: Definitions) -> RenderedTrait | Problem:
+def rendered_trait(component: str, given: ApplicationTrait, definitions: Definitions) -> RenderedTrait | RenderFault:
     made = built_in.trait(component, given.name, given.properties, definitions.rollout)
-    if isinstance(made, Problem):
+    if isinstance(made, RenderFault):
         return made
     if made is not None:
         return RenderedTrait(given.name, _marked(made, given.name))
     definition = definitions.traits.get(given.name)
     if definition is None:
-        return Problem(
+        return RenderFault(
             f"the component {component} has the trait {given.name}, for which there is no TraitDefinition: "
             "create one, or write rollout, scaler, hpa or expose"
         )
     schematic = definition.spec.schematic
     if schematic is None or schematic.kube is None:
-        return Problem(
+        return RenderFault(
             f"the TraitDefinition {given.name} has no schematic.kube, and no other schematic is rendered here"
         )
     tree = filled(schematic.kube, given.properties, f"the trait {given.name} of the component {component}")
-    if isinstance(tree, Problem):
+    if isinstance(tree, RenderFault):
         return tree
     metadata = mapping(tree.get("metadata"))
     named = {**tree, "metadata": {**metadata, "name": metadata.get("name") or f"{component}-{given.name}"}}

@@ -17,7 +17,7 @@ from fairlead.contracts.plans.decide.applications.revision_rollouts import (
     RolloutSeen,
     names_tree,
 )
-from fairlead.contracts.plans.decide.applications.revision_workloads import Located, with_owners
+from fairlead.contracts.plans.decide.applications.revision_workloads import LocatingStep, with_owners
 from fairlead.contracts.plans.decide.applications.trees import Tree, at
 from fairlead.contracts.plans.decide.applications.writes import deleted, patched
 from fairlead.contracts.plans.decide.component_revisions import is_revision
@@ -51,7 +51,7 @@ class _Revisions(Struct, frozen=True):
     def recorded(self, source: str | None) -> Json:
         return names_tree(self.seen.last.found_at(source))
 
-    def located(self) -> Flow[Located]:
+    def located(self) -> Flow[LocatingStep]:
         return located(self.seen)
 
     def closed(self, given: Pass, turn: Turn) -> Flow[tuple[AnyWrite, ...]]:

@@ -59,7 +59,7 @@ class Found(Struct, frozen=True):
     """The revision that pods were found at, where nobody named one; empty where that is not known."""
 
 
-Located: TypeAlias = Pending | Refused | Writing | Found
+LocatingStep: TypeAlias = Pending | Refused | Writing | Found
 
 
 class Making(Struct, frozen=True):
@@ -107,7 +107,7 @@ def _is_of(live: Tree, component: str, revision: str) -> bool:
     return (live.labels.get(COMPONENT), live.labels.get(COMPONENT_REVISION)) == (component, revision)
 
 
-class Target(Struct, frozen=True):
+class MadeTarget(Struct, frozen=True):
     """What is made, and what there is of it."""
 
     making: Making
@@ -152,7 +152,7 @@ def unfit(revision: ComponentRevision, gives: str) -> str:
     return ""
 
 
-def target_of(making: Making) -> Flow[Target | Pending | Refused]:
+def target_of(making: Making) -> Flow[MadeTarget | Pending | Refused]:
     """Refused where pods of another component would go, and where a configuration or another rollout runs the component
     besides: pods of neither side would stay."""
     wanted = making.instances(making.revision.name)
@@ -162,12 +162,12 @@ def target_of(making: Making) -> Flow[Target | Pending | Refused]:
     live = making.instance(making.revision.name, there[: len(wanted)], alike)
     source = making.instance(making.source, there[len(wanted) :], alike) if sources else None
     is_other = source is not None and (live is None or source.name != live.name)
-    target = Target(making, live, (source,) if source is not None and is_other and _counts(making, source) else ())
+    target = MadeTarget(making, live, (source,) if source is not None and is_other and _counts(making, source) else ())
     found = _others(target, alike)
     others = tuple(each for each in found if _has_pods(each))
     has_pods = any(map(_has_pods, target.sources))
     if not has_pods and len(others) == 1 and (making.follows or _is_taken(making, others[0])):
-        target, others = Target(making, live, others, has_found=True), ()
+        target, others = MadeTarget(making, live, others, has_found=True), ()
     problem = _occupied(target) or (yield from _mixed(target)) or (yield from _configured(target))
     problem = problem or _beside(making, others)
     if problem:
@@ -189,7 +189,7 @@ def _has_pods(live: Tree) -> bool:
     return at(live.tree, "spec.replicas") != 0
 
 
-def _mixed(target: Target) -> Flow[str]:
+def _mixed(target: MadeTarget) -> Flow[str]:
     """C-3: pods of another component would go, those of the source or what an attempt left in the middle."""
     making = target.making
     carried = making.seen.trait.rollout.read_status.carried
@@ -213,7 +213,7 @@ def _counts(making: Making, source: Tree) -> bool:
     return not source.is_leaving and not (is_spent and at(source.tree, "spec.replicas") == 0)
 
 
-def _configured(target: Target) -> Flow[str]:
+def _configured(target: MadeTarget) -> Flow[str]:
     """C-6: the configuration that runs the component in a workload which this rollout would leave alone."""
     making = target.making
     rollout = making.seen.trait.rollout
@@ -238,7 +238,7 @@ def _configured(target: Target) -> Flow[str]:
     return ""
 
 
-def _occupied(target: Target) -> str:
+def _occupied(target: MadeTarget) -> str:
     """C-1: pods of another revision would change at once, where they have the place of the target's."""
     making, live = target.making, target.live
     if live is None or not making.is_paired or not _has_pods(live) or claimant(live.owners) is not None:
@@ -263,7 +263,7 @@ def _alike(making: Making) -> Flow[tuple[Tree, ...]]:
     )
 
 
-def _others(target: Target, alike: Iterable[Tree]) -> tuple[Tree, ...]:
+def _others(target: MadeTarget, alike: Iterable[Tree]) -> tuple[Tree, ...]:
     """C-6: those that are neither target nor source, nor left by an attempt before."""
     carried = target.making.seen.trait.rollout.read_status.carried
     left = () if carried is None else carried.refs
@@ -286,7 +286,7 @@ def _named(making: Making, reference: WorkloadReference) -> WorkloadReference:
     return WorkloadReference(making.resource.api_version, making.resource.kind, reference.name)
 
 
-def made(target: Target) -> Located:
+def made(target: MadeTarget) -> LocatingStep:
     """The next writes; what is rolled once there are none."""
     making = target.making
     emitted = _emitted(target)
@@ -300,7 +300,7 @@ def made(target: Target) -> Located:
     return Found(target.reference, (revision_reference(making.source),) if making.source else ())
 
 
-def _emitted(target: Target) -> tuple[AnyWrite, ...] | Pending | Refused:
+def _emitted(target: MadeTarget) -> tuple[AnyWrite, ...] | Pending | Refused:
     making, live = target.making, target.live
     scope = making.seen.uid
     if live is None:
@@ -336,7 +336,7 @@ def _emitted(target: Target) -> tuple[AnyWrite, ...] | Pending | Refused:
     return (patched(live, body, Does.APPLY_OBJECT, said, scope=scope),) if body else ()
 
 
-def _desired(target: Target) -> Json:
+def _desired(target: MadeTarget) -> Json:
     making = target.making
     tree = with_pod_labels(making.revision.workload, making.component, making.revision.name)
     own = mapping(tree.get("metadata"))

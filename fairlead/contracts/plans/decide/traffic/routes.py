@@ -27,7 +27,7 @@ class Services(Struct, frozen=True):
     """With one, a backend with another port is none of theirs."""
 
 
-class Problem(Struct, frozen=True):
+class RouteFault(Struct, frozen=True):
     """Why a route cannot be read or written, and what helps."""
 
     text: str

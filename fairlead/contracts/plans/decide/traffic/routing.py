@@ -12,7 +12,7 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from fairlead.contracts.plans.decide.traffic.dialects import DIALECTS
-from fairlead.contracts.plans.decide.traffic.routes import Dialect, Problem, Services
+from fairlead.contracts.plans.decide.traffic.routes import Dialect, RouteFault, Services
 from fairlead.contracts.plans.decide.turns import Pass
 from fairlead.contracts.plans.decide.workloads.live import Style, Workload, at
 from fairlead.contracts.plans.kinds import COMPONENT_REVISION, NO_PROVIDER, Json, NamedReference, TrafficRouting
@@ -48,7 +48,7 @@ class MissingRoute(Struct, frozen=True):
     text: str
 
 
-def planned(given: Pass) -> TrafficRouting | Problem | None:
+def planned(given: Pass) -> TrafficRouting | RouteFault | None:
     """What the plan says, with the Services that it means; None where it routes nothing.
 
     Where the one workload there is grows or shrinks, there is nothing to share.
@@ -59,19 +59,21 @@ def planned(given: Pass) -> TrafficRouting | Problem | None:
     dialect = DIALECTS.get(routing.provider)
     if dialect is None:
         known = ", ".join((*DIALECTS, NO_PROVIDER))
-        return Problem(f"trafficRouting.provider is {routing.provider}: write one of {known}")
+        return RouteFault(f"trafficRouting.provider is {routing.provider}: write one of {known}")
     reference = routing.ingress_ref
     if reference is None or not reference.name:
-        return Problem(f"trafficRouting.ingressRef.name is missing: name the {dialect.kind}")
+        return RouteFault(f"trafficRouting.ingressRef.name is missing: name the {dialect.kind}")
     attempt = given.found.attempt
     old = attempt.live_sources[-1] if attempt.live_sources else None
     source = routing.source_service or component_revision(old)
     target = routing.target_service or component_revision(attempt.target)
     for field, found in (("sourceService", source), ("targetService", target)):
         if not found:
-            return Problem(f"trafficRouting.{field} is missing, and no component revision tells it: name the Service")
+            return RouteFault(
+                f"trafficRouting.{field} is missing, and no component revision tells it: name the Service"
+            )
     if source == target:
-        return Problem(f"sourceService and targetService are both {source}: name the Service of each side")
+        return RouteFault(f"sourceService and targetService are both {source}: name the Service of each side")
     namespace = reference.namespace or given.seen.rollout.metadata.namespace
     found_reference = NamedReference(reference.name, namespace)
     return replace(routing, ingress_ref=found_reference, source_service=source, target_service=target)
@@ -95,14 +97,14 @@ def component_revision(workload: Workload | None) -> str:
     return found if isinstance(found, str) else ""
 
 
-def route_of(given: Pass, routing: Routing) -> Need | LiveRoute | MissingRoute | Problem:
+def route_of(given: Pass, routing: Routing) -> Need | LiveRoute | MissingRoute | RouteFault:
     dialect, answers = routing.dialect, given.seen.answers
     kind = Ask(Discover(dialect.group, dialect.kind))
     if lacking := answers.lacking((kind,)):
         return Need(lacking)
     found = answers[kind]
     if isinstance(found, Bad):
-        return Problem(f"cannot find out how {dialect.kind} is served: {found.text or found.kind}")
+        return RouteFault(f"cannot find out how {dialect.kind} is served: {found.text or found.kind}")
     served = {each.resource.version: each.resource for each in msgspec.json.decode(found.value, type=_SERVED)}
     resource = next((served[each] for each in dialect.versions if each in served), None)
     if resource is None:
@@ -119,13 +121,13 @@ def route_of(given: Pass, routing: Routing) -> Need | LiveRoute | MissingRoute |
         return LiveRoute(ref, _tree(answer.value))
     if answer.kind == "absent":
         return MissingRoute(resource, f"the {routing.shown} is not there: create it")
-    return Problem(f"the {routing.shown} cannot be read: {answer.text or answer.kind}")
+    return RouteFault(f"the {routing.shown} cannot be read: {answer.text or answer.kind}")
 
 
 _SERVED = tuple[ServedVersion, ...]
 
 
-def misplaced(given: Pass, services: Services) -> Need | Problem | MissingRoute | None:
+def misplaced(given: Pass, services: Services) -> Need | RouteFault | MissingRoute | None:
     """A Service that is not there, or that selects other pods than those of its side; None where both are right.
 
     Of one workload that is updated in place the labels of old and new pods are not known beforehand.
@@ -146,11 +148,11 @@ def misplaced(given: Pass, services: Services) -> Need | Problem | MissingRoute 
         labels = at(workload.tree, f"{workload.kind.paths.template}.metadata.labels")
         if isinstance(selector, dict) and isinstance(labels, dict) and not selector.items() <= labels.items():
             others = f"does not select the pods of the {workload.shown}"
-            return Problem(f"the Service {service} {others}: name one that does")
+            return RouteFault(f"the Service {service} {others}: name one that does")
     return None
 
 
-def unready(given: Pass, namespace: str, services: tuple[str, ...]) -> Need | Problem | None:
+def unready(given: Pass, namespace: str, services: tuple[str, ...]) -> Need | RouteFault | None:
     """What keeps requests from these Services; None where each has an address that is ready (R-32)."""
     asks: dict[str, Question] = {
         each: Ask(Listing(ENDPOINT_SLICES, namespace, f"{SERVICE_NAME}={each}")) for each in services
@@ -160,9 +162,9 @@ def unready(given: Pass, namespace: str, services: tuple[str, ...]) -> Need | Pr
     for service, ask in asks.items():
         answer = given.seen.answers[ask]
         if isinstance(answer, Bad):
-            return Problem(f"the endpoints of the Service {service} cannot be listed: {answer.text or answer.kind}")
+            return RouteFault(f"the endpoints of the Service {service} cannot be listed: {answer.text or answer.kind}")
         if not any(map(_is_ready, _endpoints(_tree(answer.value)))):
-            return Problem(f"waiting for an endpoint of the Service {service} to become ready")
+            return RouteFault(f"waiting for an endpoint of the Service {service} to become ready")
     return None
 
 

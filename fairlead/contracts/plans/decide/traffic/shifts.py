@@ -15,7 +15,7 @@ from msgspec.structs import replace
 
 from fairlead.contracts.plans.decide import conditions
 from fairlead.contracts.plans.decide.notes import TRAFFIC_FAILED, Note
-from fairlead.contracts.plans.decide.traffic.routes import ALL, Problem
+from fairlead.contracts.plans.decide.traffic.routes import ALL, RouteFault
 from fairlead.contracts.plans.decide.traffic.routing import (
     LiveRoute,
     MissingRoute,
@@ -57,20 +57,20 @@ class Blocked(Struct, frozen=True):
 
 Wanted: TypeAlias = Callable[[Routing, Json], Share | None]
 """What the target should get of a route that is like this; None: what it has, and nothing for headers."""
-Moved: TypeAlias = Need | AnyWrite | Blocked | None
+Shifted: TypeAlias = Need | AnyWrite | Blocked | None
 
 
 def probed(given: Pass) -> Turn | Need | RolloutStatus | Fail:
     """The status with what the plan routes, where the route is there and can be shared; nothing is claimed before."""
     planned_routing = planned(given)
-    if isinstance(planned_routing, Problem):
+    if isinstance(planned_routing, RouteFault):
         return Fail(Why.SPEC_INVALID, planned_routing.text)
     status = replace(given.status, traffic_routing=planned_routing)
     routing = routing_of(replace(given, status=status))
     if routing is None:
         return status
     wrong = misplaced(given, routing.services)
-    if isinstance(wrong, Problem):
+    if isinstance(wrong, RouteFault):
         return Fail(Why.SPEC_INVALID, wrong.text)
     found = route_of(given, routing) if wrong is None else wrong
     match found:
@@ -78,10 +78,10 @@ def probed(given: Pass) -> Turn | Need | RolloutStatus | Fail:
             return found
         case LiveRoute(_, tree):
             weights = weights_of(routing.dialect, tree, routing.services)
-            text = f"the {routing.shown} cannot be shared: {weights.text}" if isinstance(weights, Problem) else ""
+            text = f"the {routing.shown} cannot be shared: {weights.text}" if isinstance(weights, RouteFault) else ""
         case MissingRoute(resource) if resource is not None and routing.dialect.is_created:
             text = ""
-        case MissingRoute(_, text) | Problem(text):
+        case MissingRoute(_, text) | RouteFault(text):
             pass
     return _blocked(given, given.status, Blocked(text)) if text else status
 
@@ -159,7 +159,7 @@ def _of_batch(given: Pass, most: int = ALL) -> Callable[[Routing, Json], Share]:
     def wanted(routing: Routing, tree: Json) -> Share:
         weights = weights_of(routing.dialect, tree, routing.services)
         is_kept = given.status.carried is not None and batch.traffic_weight is None
-        least = max(weights) if is_kept and not isinstance(weights, Problem) else 0
+        least = max(weights) if is_kept and not isinstance(weights, RouteFault) else 0
         return Share(max(least, min(_weight(given), most)), batch.traffic_match)
 
     return wanted
@@ -181,7 +181,7 @@ def _has_empty_sources(given: Pass) -> bool:
     return given.found.kind.style is Style.PAIR and bool(sizes) and not any(sizes)
 
 
-def _moved(given: Pass, wanted: Wanted, *, is_back: bool = False) -> Moved:
+def _moved(given: Pass, wanted: Wanted, *, is_back: bool = False) -> Shifted:
     """The write that makes the route what it should be; None where it is that.
 
     Whoever gets more must have an endpoint that is ready (R-32).
@@ -193,7 +193,7 @@ def _moved(given: Pass, wanted: Wanted, *, is_back: bool = False) -> Moved:
     match route:
         case Need():
             return route
-        case Problem(text):
+        case RouteFault(text):
             return Blocked(text)
         case MissingRoute(resource, text) if resource is None or not routing.dialect.is_created:
             return Blocked(text, is_missing=True)
@@ -205,7 +205,7 @@ def _moved(given: Pass, wanted: Wanted, *, is_back: bool = False) -> Moved:
         case LiveRoute(_, tree):
             share = wanted(routing, tree)
             after = _changed(routing, tree, share)
-            if isinstance(after, Problem):
+            if isinstance(after, RouteFault):
                 return Blocked(f"the {routing.shown} cannot be shared: {after.text}")
             if not (operations := json_patch(tree, after)):
                 return None
@@ -214,10 +214,10 @@ def _moved(given: Pass, wanted: Wanted, *, is_back: bool = False) -> Moved:
     if isinstance(refusal, Bad):
         return Blocked(f"the {routing.shown} was not changed: {refusal.text or refusal.kind}")
     problem = unready(given, routing.services.namespace, _needed(routing, share, is_back=is_back))
-    return Blocked(problem.text, is_wait=True) if isinstance(problem, Problem) else problem or write
+    return Blocked(problem.text, is_wait=True) if isinstance(problem, RouteFault) else problem or write
 
 
-def _changed(routing: Routing, tree: Json, share: Share | None) -> Json | Problem:
+def _changed(routing: Routing, tree: Json, share: Share | None) -> Json | RouteFault:
     if share is None:
         return without_copies(routing.dialect, tree, routing.services)
     return with_split(routing.dialect, tree, routing.services, share)
@@ -264,11 +264,11 @@ def _patch(given: Pass, routing: Routing, route: LiveRoute, after: Json, operati
 
 def _said(routing: Routing, tree: Json) -> str:
     weights = weights_of(routing.dialect, tree, routing.services)
-    shown = "unknown" if isinstance(weights, Problem) else " and ".join(map(str, sorted(set(weights))))
+    shown = "unknown" if isinstance(weights, RouteFault) else " and ".join(map(str, sorted(set(weights))))
     return f"{routing.services.target} {shown} of {ALL}"
 
 
-def _turn(given: Pass, status: RolloutStatus, moved: Moved) -> Turn | Need | None:
+def _turn(given: Pass, status: RolloutStatus, moved: Shifted) -> Turn | Need | None:
     match moved:
         case None | Need():
             return moved

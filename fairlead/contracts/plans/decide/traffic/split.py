@@ -15,7 +15,7 @@ from hashlib import sha256
 import msgspec
 from msgspec import Struct
 
-from fairlead.contracts.plans.decide.traffic.routes import ALL, Dialect, Problem, Services, namespace_of, text
+from fairlead.contracts.plans.decide.traffic.routes import ALL, Dialect, RouteFault, Services, namespace_of, text
 from fairlead.contracts.plans.decide.workloads.live import at, with_value
 from fairlead.contracts.plans.kinds import TRAFFIC_COPIES, Json, TrafficMatch
 
@@ -32,41 +32,41 @@ class Share(Struct, frozen=True):
     """Whether a backend that gets nothing goes."""
 
 
-def split_of(dialect: Dialect, tree: Json, services: Services) -> int | Problem:
+def split_of(dialect: Dialect, tree: Json, services: Services) -> int | RouteFault:
     """The weight of the target, where all entries agree."""
     weights = weights_of(dialect, tree, services)
-    if isinstance(weights, Problem):
+    if isinstance(weights, RouteFault):
         return weights
     if len(set(weights)) > 1:
-        return Problem(f"its entries give {services.target} {' and '.join(map(str, weights))} of {ALL}")
+        return RouteFault(f"its entries give {services.target} {' and '.join(map(str, weights))} of {ALL}")
     return weights[0]
 
 
-def weights_of(dialect: Dialect, tree: Json, services: Services) -> tuple[int, ...] | Problem:
+def weights_of(dialect: Dialect, tree: Json, services: Services) -> tuple[int, ...] | RouteFault:
     """The weight of the target in each entry that sends requests to one of the two; copies of ours are none."""
     found = []
     bare = without_copies(dialect, tree, services)
     for name, place, entry in dialect.entries(bare):
         pair = _pair(dialect, entry, services, namespace_of(tree), _path(dialect, name, place))
-        if isinstance(pair, Problem):
+        if isinstance(pair, RouteFault):
             return pair
         if pair is None:
             continue
         total = sum(pair.weights)
         if total <= 0:
-            return Problem(f"{_path(dialect, name, place)} gives both Services no weight: give one of them some")
+            return RouteFault(f"{_path(dialect, name, place)} gives both Services no weight: give one of them some")
         found.append(pair.weights[1] * ALL // total)
     if not found:
-        return Problem(
+        return RouteFault(
             f"nothing of it sends requests to {services.source} or {services.target}: add an entry that does"
         )
     return tuple(found)
 
 
-def with_split(dialect: Dialect, tree: Json, services: Services, share: Share) -> Json | Problem:
+def with_split(dialect: Dialect, tree: Json, services: Services, share: Share) -> Json | RouteFault:
     """The route as it should be; the same one where nothing differs."""
     read = weights_of(dialect, tree, services)
-    if isinstance(read, Problem):
+    if isinstance(read, RouteFault):
         return read
     bare = without_copies(dialect, tree, services)
     copies: list[str] = []
@@ -94,7 +94,7 @@ class _Pair(Struct, frozen=True):
     weights: tuple[int, int]
 
 
-def _pair(dialect: Dialect, entry: Json, services: Services, namespace: str, path: str) -> _Pair | Problem | None:
+def _pair(dialect: Dialect, entry: Json, services: Services, namespace: str, path: str) -> _Pair | RouteFault | None:
     """None for an entry of somebody else's."""
     backends = dialect.backends_of(entry)
     places: dict[str, list[int]] = {services.source: [], services.target: []}
@@ -104,15 +104,15 @@ def _pair(dialect: Dialect, entry: Json, services: Services, namespace: str, pat
     if not any(places.values()):
         return None
     if len(backends) != len(entry[dialect.backends]):
-        return Problem(f"{path} has a backend that is no object: take it out")
+        return RouteFault(f"{path} has a backend that is no object: take it out")
     for service, found in places.items():
         if len(found) > 1:
-            return Problem(f"{path} names the Service {service} {len(found)} times: name it once")
+            return RouteFault(f"{path} names the Service {service} {len(found)} times: name it once")
     weights = [max(0, dialect.weight(each, len(backends) == 1)) for each in backends]
     ours = {place for found in places.values() for place in found}
     if any(weight for place, weight in enumerate(weights) if place not in ours):
         named = f"{services.source} and {services.target}"
-        return Problem(f"{path} sends requests to others than {named}: give those an entry of their own")
+        return RouteFault(f"{path} sends requests to others than {named}: give those an entry of their own")
     source, target = (next(iter(places[each]), None) for each in (services.source, services.target))
     return _Pair(source, target, (_at(weights, source), _at(weights, target)))
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from datetime import datetime
 
 from fairlead.contracts.plans.decide.conditions import cause
-from fairlead.contracts.plans.decide.verbs.targets import Target, target_named
+from fairlead.contracts.plans.decide.verbs.targets import VerbTarget, target_named
 from fairlead.contracts.plans.decide.workloads.kind_table import kind_of
 from fairlead.contracts.plans.decide.workloads.live import Style, WorkloadKind
 from fairlead.contracts.plans.decide.workloads.reverts import goes_back
@@ -18,7 +18,7 @@ from fairlead.core.verb import Nothing, Refused, VerbAnswer, VerbPlan, VerbReque
 
 def abort(request: VerbRequest, answers: Answers, now: datetime) -> VerbAnswer | Need:
     target = target_named(request, answers)
-    if not isinstance(target, Target):
+    if not isinstance(target, VerbTarget):
         return target
     back = bool(request.option(REVERT.flag))
     if target.has_ended:
@@ -50,7 +50,7 @@ def abort(request: VerbRequest, answers: Answers, now: datetime) -> VerbAnswer |
     )
 
 
-def _kept_new(target: Target) -> tuple[str, ...]:
+def _kept_new(target: VerbTarget) -> tuple[str, ...]:
     """That pods which are updated in place stay new where nobody knows their earlier template (V-3 and V-4)."""
     reference = target.status.last_target_ref or target.spec.target_ref
     kind = kind_of(reference, {})
@@ -69,7 +69,7 @@ def _kept_new(target: Target) -> tuple[str, ...]:
 
 def retry(request: VerbRequest, answers: Answers, now: datetime) -> VerbAnswer | Need:
     target = target_named(request, answers)
-    if not isinstance(target, Target):
+    if not isinstance(target, VerbTarget):
         return target
     if target.asked == "retry":
         return Nothing(f"{target.name} was asked to try again already: {follow(target.namespace, target.name)}")

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from datetime import datetime
 
-from fairlead.contracts.plans.decide.verbs.targets import GIVING_UP, PLAN, Target, target_named
+from fairlead.contracts.plans.decide.verbs.targets import GIVING_UP, PLAN, VerbTarget, target_named
 from fairlead.contracts.plans.verb_options import FULL, TO_BATCH
 from fairlead.core.ask import Answers, Need
 from fairlead.core.verb import Nothing, Refused, VerbAnswer, VerbPlan, VerbRequest, follow
@@ -16,7 +16,7 @@ NAMES = ("lastBatchToRollout", "batchPartition")
 
 def promote(request: VerbRequest, answers: Answers, _: datetime) -> VerbAnswer | Need:
     target = target_named(request, answers)
-    if not isinstance(target, Target):
+    if not isinstance(target, VerbTarget):
         return target
     if target.has_ended:
         return Refused(f"{target.name} has ended ({target.state}): no gate of it is closed")
@@ -47,7 +47,7 @@ def promote(request: VerbRequest, answers: Answers, _: datetime) -> VerbAnswer |
     )
 
 
-def _opened(target: Target, partition: int, request: VerbRequest) -> int | Refused:
+def _opened(target: VerbTarget, partition: int, request: VerbRequest) -> int | Refused:
     """The last batch that is rolled from now on."""
     last, wanted = target.last_batch, request.option(TO_BATCH.flag)
     if wanted and request.option(FULL.flag):
@@ -60,16 +60,16 @@ def _opened(target: Target, partition: int, request: VerbRequest) -> int | Refus
     return min(last, max(partition + 1, target.status.current_batch))
 
 
-def used(target: Target) -> tuple[str, ...]:
+def used(target: VerbTarget) -> tuple[str, ...]:
     """The names under which the object has the field, both where it has both."""
     given = (target.plan.last_batch_to_rollout, target.plan.batch_partition)
     return tuple(name for name, value in zip(NAMES, given, strict=True) if value is not None)
 
 
-def partition_at(target: Target, batch: int) -> dict[str, int]:
+def partition_at(target: VerbTarget, batch: int) -> dict[str, int]:
     return dict.fromkeys(used(target), batch)
 
 
-def shown(target: Target, batch: int) -> Iterator[str]:
+def shown(target: VerbTarget, batch: int) -> Iterator[str]:
     for name in used(target):
         yield f"{'.'.join(PLAN)}.{name}: {target.plan.partition} -> {batch}"

@@ -9,7 +9,7 @@ import msgspec
 from msgspec import Struct
 
 from fairlead.contracts.plans.decide.notes import RESTARTED
-from fairlead.contracts.plans.decide.verbs.targets import Target, looked_up
+from fairlead.contracts.plans.decide.verbs.targets import VerbTarget, looked_up
 from fairlead.contracts.plans.kinds import STATE_CONDITIONS, TERMINAL
 from fairlead.core.ask import Answers, Ask, Good, Listing, Need
 from fairlead.core.times import format_rfc3339
@@ -64,7 +64,7 @@ class Fact(Struct, frozen=True):
 
 def history(request: VerbRequest, answers: Answers, _: datetime) -> VerbAnswer | Need:
     target = looked_up(request, answers)
-    if not isinstance(target, Target):
+    if not isinstance(target, VerbTarget):
         return target
     events = Ask(Listing(EVENTS, target.namespace))
     if todo := answers.lacking((events,)):
@@ -83,7 +83,7 @@ def _order(fact: Fact) -> tuple[datetime, bool, datetime]:
     return fact.at.replace(microsecond=0), fact.told_by == CONDITION, fact.at
 
 
-def _of_events(target: Target, events: tuple[_Event, ...]) -> Iterator[Fact]:
+def _of_events(target: VerbTarget, events: tuple[_Event, ...]) -> Iterator[Fact]:
     uid = target.stored.metadata.uid
     for each in events:
         if each.regarding.uid == uid and each.at is not None:
@@ -91,7 +91,7 @@ def _of_events(target: Target, events: tuple[_Event, ...]) -> Iterator[Fact]:
             yield Fact(each.at, each.reason, each.note + count, EVENT, each.type == "Warning")
 
 
-def _of_conditions(target: Target, events: tuple[_Event, ...]) -> Iterator[Fact]:
+def _of_conditions(target: VerbTarget, events: tuple[_Event, ...]) -> Iterator[Fact]:
     """How the last attempt ended, which outlasts the Events; all that happened where those are gone."""
     has_events = any(each.regarding.uid == target.stored.metadata.uid for each in events)
     for each in target.status.conditions:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from datetime import datetime
 
-from fairlead.contracts.plans.decide.verbs.targets import GIVING_UP, PLAN, Target, target_named
+from fairlead.contracts.plans.decide.verbs.targets import GIVING_UP, PLAN, VerbTarget, target_named
 from fairlead.contracts.plans.kinds import FINALISING, ROLLING
 from fairlead.core.ask import Answers, Need
 from fairlead.core.verb import Nothing, Refused, VerbAnswer, VerbPlan, VerbRequest, VerbWrite, follow
@@ -12,7 +12,7 @@ from fairlead.core.verb import Nothing, Refused, VerbAnswer, VerbPlan, VerbReque
 
 def pause(request: VerbRequest, answers: Answers, _: datetime) -> VerbAnswer | Need:
     target = target_named(request, answers)
-    if not isinstance(target, Target):
+    if not isinstance(target, VerbTarget):
         return target
     if target.has_ended:
         return Refused(f"{target.name} has ended ({target.state}): there is nothing to pause")
@@ -37,7 +37,7 @@ def pause(request: VerbRequest, answers: Answers, _: datetime) -> VerbAnswer | N
 
 def resume(request: VerbRequest, answers: Answers, _: datetime) -> VerbAnswer | Need:
     target = target_named(request, answers)
-    if not isinstance(target, Target):
+    if not isinstance(target, VerbTarget):
         return target
     if not target.plan.paused:
         return Nothing(f"{target.name} is not paused: `fairlead explain {target.place}` says what it waits for")
@@ -51,7 +51,7 @@ def resume(request: VerbRequest, answers: Answers, _: datetime) -> VerbAnswer | 
     )
 
 
-def _written(target: Target, *, paused: bool) -> VerbWrite:
+def _written(target: VerbTarget, *, paused: bool) -> VerbWrite:
     def word(value: bool) -> str:
         return "true" if value else "false"
 

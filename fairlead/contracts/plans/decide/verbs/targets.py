@@ -46,7 +46,7 @@ class _Stored(Struct, frozen=True):
     status: Any = None
 
 
-class Target(Struct, frozen=True):
+class VerbTarget(Struct, frozen=True):
     resource: Resource
     stored: _Stored
 
@@ -127,18 +127,18 @@ class Target(Struct, frozen=True):
 
 def find(request: VerbRequest, answers: Answers, _: datetime) -> bool | Need:
     found = looked_up(request, answers)
-    return found if isinstance(found, Need) else isinstance(found, Target)
+    return found if isinstance(found, Need) else isinstance(found, VerbTarget)
 
 
-def target_named(request: VerbRequest, answers: Answers) -> Target | Absent | Refused | Need:
+def target_named(request: VerbRequest, answers: Answers) -> VerbTarget | Absent | Refused | Need:
     """The rollout of this name; one that is being deleted is not changed any more."""
     found = looked_up(request, answers)
-    if isinstance(found, Target) and found.stored.metadata.deletion_timestamp is not None:
+    if isinstance(found, VerbTarget) and found.stored.metadata.deletion_timestamp is not None:
         return Refused(f"{found.name} is being deleted")
     return found
 
 
-def looked_up(request: VerbRequest, answers: Answers) -> Target | Absent | Need:
+def looked_up(request: VerbRequest, answers: Answers) -> VerbTarget | Absent | Need:
     """The rollout of this name, whatever becomes of it."""
     if not request.name:
         return Absent()  # read without a name, the server would list
@@ -150,5 +150,5 @@ def looked_up(request: VerbRequest, answers: Answers) -> Target | Absent | Need:
             return Need(todo)
         answer = answers[question]
         if isinstance(answer, Good):
-            return Target(resource, msgspec.json.decode(answer.value, type=_Stored))
+            return VerbTarget(resource, msgspec.json.decode(answer.value, type=_Stored))
     return Absent()

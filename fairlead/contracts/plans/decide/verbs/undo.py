@@ -14,7 +14,7 @@ from fairlead.contracts.plans.decide.facts import BUILT_IN
 from fairlead.contracts.plans.decide.reading import read
 from fairlead.contracts.plans.decide.verbs.gates import partition_at
 from fairlead.contracts.plans.decide.verbs.gates import shown as gate_lines
-from fairlead.contracts.plans.decide.verbs.targets import Target, target_named
+from fairlead.contracts.plans.decide.verbs.targets import VerbTarget, target_named
 from fairlead.contracts.plans.decide.workloads.kind_table import kind_of
 from fairlead.contracts.plans.decide.workloads.live import Style, WorkloadKind
 from fairlead.contracts.plans.kinds import (
@@ -46,7 +46,7 @@ class Exchange(Struct, frozen=True):
 
 def undo(request: VerbRequest, answers: Answers, _: datetime) -> VerbAnswer | Need:
     target = target_named(request, answers)
-    if not isinstance(target, Target):
+    if not isinstance(target, VerbTarget):
         return target
     if target.state == ABANDONED:
         return Refused(f"{target.name} is being released for another target: wait until it begins again")
@@ -66,7 +66,7 @@ def undo(request: VerbRequest, answers: Answers, _: datetime) -> VerbAnswer | Ne
     return _planned(target, found, request) if isinstance(found, Exchange) else found
 
 
-def _planned(target: Target, found: Exchange, request: VerbRequest) -> VerbPlan:
+def _planned(target: VerbTarget, found: Exchange, request: VerbRequest) -> VerbPlan:
     gates, lines = _gates(target, opens=bool(request.option(FULL.flag)))
     routing, services = _services(target)
     plan = {**gates, **routing}
@@ -93,14 +93,14 @@ def _planned(target: Target, found: Exchange, request: VerbRequest) -> VerbPlan:
     )
 
 
-def _gates(target: Target, *, opens: bool) -> tuple[dict[str, int], tuple[str, ...]]:
+def _gates(target: VerbTarget, *, opens: bool) -> tuple[dict[str, int], tuple[str, ...]]:
     is_closed = target.plan.partition is not None and target.plan.partition < target.last_batch
     if not opens or not is_closed:
         return {}, ()
     return partition_at(target, target.last_batch), tuple(gate_lines(target, target.last_batch))
 
 
-def _services(target: Target) -> tuple[Tree, tuple[str, ...]]:
+def _services(target: VerbTarget) -> tuple[Tree, tuple[str, ...]]:
     """Those that the plan names are exchanged as well: each is that of its side's pods."""
     routing = target.plan.traffic_routing
     names = ("", "") if routing is None else (routing.source_service, routing.target_service)
@@ -115,7 +115,7 @@ def _services(target: Target) -> tuple[Tree, tuple[str, ...]]:
     return {"trafficRouting": after}, tuple(lines)
 
 
-def _workloads(target: Target, request: VerbRequest, answers: Answers) -> Exchange | Refused | Need:
+def _workloads(target: VerbTarget, request: VerbRequest, answers: Answers) -> Exchange | Refused | Need:
     spec = target.spec
     if (why := _in_place(target, spec.target_ref)) is not None:
         return why
@@ -146,7 +146,7 @@ def _workloads(target: Target, request: VerbRequest, answers: Answers) -> Exchan
     )
 
 
-def _in_place(target: Target, reference: WorkloadReference) -> Refused | None:
+def _in_place(target: VerbTarget, reference: WorkloadReference) -> Refused | None:
     kind = kind_of(reference, {})
     if not isinstance(kind, WorkloadKind) or kind.style is Style.PAIR:
         return None
@@ -158,7 +158,7 @@ def _in_place(target: Target, reference: WorkloadReference) -> Refused | None:
     )
 
 
-def _without_source(target: Target) -> Refused:
+def _without_source(target: VerbTarget) -> Refused:
     size = target.status.rollout_original_size
     if not target.has_ended:
         return Refused(
@@ -168,7 +168,7 @@ def _without_source(target: Target) -> Refused:
     return Refused(f"{target.name} scaled one workload and has no source: set spec.rolloutPlan.targetSize to {size}")
 
 
-def _missing(target: Target, reference: WorkloadReference, answers: Answers) -> Refused | Need | None:
+def _missing(target: VerbTarget, reference: WorkloadReference, answers: Answers) -> Refused | Need | None:
     """Pods can only go back to what is still there; of kinds that are not built in that is found out later."""
     resources = BUILT_IN.get((reference.group, reference.kind))
     if not resources:
@@ -182,14 +182,14 @@ def _missing(target: Target, reference: WorkloadReference, answers: Answers) -> 
     return None
 
 
-def _references(target: Target) -> dict[WorkloadReference, Tree]:
+def _references(target: VerbTarget) -> dict[WorkloadReference, Tree]:
     """As they are stored, with all of their fields."""
     sources = target.tree.get("sourceRef")
     trees = [target.tree.get("targetRef"), *(sources if isinstance(sources, list) else ())]
     return {read(WorkloadReference, each, "")[0]: each for each in trees if isinstance(each, dict)}
 
 
-def _applications(target: Target) -> Exchange | Refused:
+def _applications(target: VerbTarget) -> Exchange | Refused:
     ours, theirs = (str(target.tree.get(name) or "") for name in APPLICATIONS)
     if not theirs:
         return Refused(f"{target.name} deploys its first application and has no source to go back to")
@@ -197,7 +197,7 @@ def _applications(target: Target) -> Exchange | Refused:
     return Exchange(f"the Application {theirs}", dict(zip(APPLICATIONS, (theirs, ours), strict=True)), lines)
 
 
-def _revisions(target: Target, fields: tuple[str, str], last: Names, kind: str) -> Exchange | Refused:
+def _revisions(target: VerbTarget, fields: tuple[str, str], last: Names, kind: str) -> Exchange | Refused:
     """The source may be one that nobody named; its workload may be gone, and is made again."""
     ours, named = (str(target.tree.get(name) or "") for name in fields)
     theirs = Names(ours, named).after(last).source

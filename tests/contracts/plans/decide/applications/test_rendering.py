@@ -14,7 +14,7 @@ from fairlead.contracts.plans.applications.kinds import (
     TraitDefinitionSpec,
     WorkloadDefinitionSpec,
 )
-from fairlead.contracts.plans.decide.applications.built_in import Problem
+from fairlead.contracts.plans.decide.applications.built_in import RenderFault
 from fairlead.contracts.plans.decide.applications.definitions import Definitions, TraitDefinition
 from fairlead.contracts.plans.decide.applications.rendering import Rendered, rendered
 from fairlead.contracts.plans.decide.reading import read
@@ -42,7 +42,7 @@ QUOTA = TraitDefinition(
 KNOWN = Definitions({"job": JOB, "cue": WorkloadDefinitionSpec()}, {"quota": QUOTA})
 
 
-def made(*components: dict[str, Any]) -> tuple[Rendered, ...] | Problem:
+def made(*components: dict[str, Any]) -> tuple[Rendered, ...] | RenderFault:
     spec, wrong = read(ApplicationSpec, {"components": [*components]}, "spec")
     assert not wrong
     return rendered(spec, KNOWN)
@@ -50,7 +50,7 @@ def made(*components: dict[str, Any]) -> tuple[Rendered, ...] | Problem:
 
 def one(**component: Any) -> Rendered:
     found = made({"name": "web", **component})
-    assert not isinstance(found, Problem), found.text
+    assert not isinstance(found, RenderFault), found.text
     return found[0]
 
 
@@ -135,7 +135,7 @@ def test_built_in_traits_are_objects_named_after_their_component() -> None:
 def test_a_broken_component_is_one_sentence(components: list[dict[str, Any]], said: str) -> None:
     found = made(*components)
 
-    assert isinstance(found, Problem)
+    assert isinstance(found, RenderFault)
     assert said in found.text
 
 
@@ -154,7 +154,7 @@ def test_a_broken_component_is_one_sentence(components: list[dict[str, Any]], sa
 def test_a_broken_trait_is_one_sentence(trait: dict[str, Any], said: str) -> None:
     found = made({"name": "web", "type": "worker", "settings": {"image": "x"}, "traits": [trait]})
 
-    assert isinstance(found, Problem)
+    assert isinstance(found, RenderFault)
     assert said in found.text
 
 
@@ -163,5 +163,5 @@ def test_a_trait_that_is_there_twice_is_refused() -> None:
 
     found = made({"name": "web", "type": "worker", "settings": {"image": "x"}, "traits": [expose, expose]})
 
-    assert isinstance(found, Problem)
+    assert isinstance(found, RenderFault)
     assert "has the trait expose twice" in found.text

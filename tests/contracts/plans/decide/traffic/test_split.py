@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from fairlead.contracts.plans.decide.traffic.dialects import GATEWAY_API, ISTIO, SMI
-from fairlead.contracts.plans.decide.traffic.routes import Dialect, Problem, Services
+from fairlead.contracts.plans.decide.traffic.routes import Dialect, RouteFault, Services
 from fairlead.contracts.plans.decide.traffic.split import Share, new_route, split_of, with_split
 from fairlead.contracts.plans.kinds import TRAFFIC_COPIES, Json, TrafficMatch
 from fairlead.core.json_patch import json_patch
@@ -40,7 +40,7 @@ def changed(dialect: Dialect, tree: Json, weight: int, **share: Any) -> Json:
 
 
 def said(found: object) -> str:
-    assert isinstance(found, Problem)
+    assert isinstance(found, RouteFault)
     return found.text
 
 
@@ -329,7 +329,7 @@ def test_any_tree_is_shared_or_told(dialect: Dialect, data: st.DataObject, weigh
 
     after = with_split(dialect, tree, PAIR, Share(weight, matches, is_final))
 
-    if isinstance(after, Problem):
+    if isinstance(after, RouteFault):
         assert after.text
     else:
         assert split_of(dialect, after, PAIR) == weight
