@@ -188,6 +188,30 @@ async def test_a_crd_that_is_attached_gets_a_third_version(site: Site, tmp_path:
     assert (await kind.live("w-1", "v3"))["spec"]["paint"] == {"colour": "red", "finish": "matt"}
 
 
+@everywhere(controllers=False, on=("sim",))
+@pytest.mark.parametrize("said_by", ["the command", "a ConfigMap"])
+async def test_preflight_does_not_wait_for_replicas_to_convert_a_version_that_is_not_there(
+    site: Site, tmp_path: Path, said_by: str
+) -> None:
+    """None of them can before it is, so nothing that anybody does would clear it."""
+    kind, *_ = await attached_by_one(site)
+    (name,) = [each.metadata.name for each in (await site.client.list(PODS, RuleMap, namespace=site.namespace)).items]
+    await site.write_status(PODS, name, {"conditions": [{"type": "Ready", "status": "True"}]})
+    whole, third = kind.definition("v1", "v2", storage="v2"), kind.rules()
+    whole["spec"]["versions"].append({**a_version("v2", storage=False), "name": "v3"})
+    third["spokes"].append({"version": "v3"})
+    crd = tmp_path / "crd.yaml"
+    crd.write_text(yaml.safe_dump(whole))
+    words = ("--rules", written(third, tmp_path)) if said_by == "the command" else ()
+    if said_by == "a ConfigMap":
+        await rules_in_a_map(site, {**third, "attach": True})
+
+    found = await api(site.client, "preflight", "-f", str(crd), *words)
+
+    assert found.code == 0, found.out
+    assert f"fairlead api introduce {kind.name} -f FILE" in found.out
+
+
 @everywhere(controllers=False)
 async def test_of_two_who_attach_at_once_with_different_rules_one_is_told_that_the_other_was_faster(
     site: Site, tmp_path: Path
