@@ -189,6 +189,31 @@ async def test_a_crd_that_is_attached_gets_a_third_version(site: Site, tmp_path:
 
 
 @everywhere(controllers=False, on=("sim",))
+async def test_rules_that_are_published_need_no_attaching_when_a_version_is_introduced(
+    site: Site, tmp_path: Path
+) -> None:
+    """`attach` would refuse to write others beside them, and the operator takes them by itself."""
+    kind, *_ = await attached_by_one(site)
+    (name,) = [each.metadata.name for each in (await site.client.list(PODS, RuleMap, namespace=site.namespace)).items]
+    await site.write_status(PODS, name, {"conditions": [{"type": "Ready", "status": "True"}]})
+    whole, third = kind.definition("v1", "v2", storage="v2"), kind.rules()
+    whole["spec"]["versions"].append({**a_version("v2", storage=False), "name": "v3"})
+    third["spokes"].append({"version": "v3"})
+    crd = tmp_path / "crd.yaml"
+    crd.write_text(yaml.safe_dump(whole))
+    await rules_in_a_map(site, {**third, "attach": True})
+
+    introduced = await api(site.client, "introduce", kind.name, "-f", str(crd))
+
+    async def is_served() -> bool:
+        return (await api(site.client, "serve", kind.name, "v3")).code == 0
+
+    await site.until(is_served, every=0.5)
+    assert introduced.code == 0, introduced.err
+    assert f"next: `fairlead api serve {kind.name} v3`" in introduced.out
+
+
+@everywhere(controllers=False, on=("sim",))
 @pytest.mark.parametrize("said_by", ["the command", "a ConfigMap"])
 async def test_preflight_does_not_wait_for_replicas_to_convert_a_version_that_is_not_there(
     site: Site, tmp_path: Path, said_by: str
