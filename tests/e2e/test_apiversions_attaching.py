@@ -463,6 +463,23 @@ async def test_whoever_overwrites_the_conversion_is_corrected_and_people_are_tol
     await site.until(lambda: told.has("ConversionLost"), every=0.1)
 
 
+@everywhere(controllers=False)
+async def test_a_conversion_that_goes_with_a_new_version_is_put_back_before_there_are_rules_for_that(
+    site: Site,
+) -> None:
+    """As where somebody replaces the definition with a text that says nothing of conversion."""
+    kind, *_ = await attached_by_one(site)
+    told = await tellings(site)
+    replaced = {"op": "replace", "path": "/spec/conversion", "value": NOBODY}
+    third = {**a_version("v2", storage=False, served=False), "name": "v3"}
+
+    await patched(site, replaced, {"op": "add", "path": "/spec/versions/-", "value": third}, name=kind.name)
+
+    await site.until(lambda: is_attached(kind), within=20, every=0.1)
+    await site.until(lambda: told.has("ConversionLost", "UnknownVersion"), every=0.1)
+    assert (await kind.live("w-1", "v1"))["spec"]["colour"] == "red"
+
+
 @everywhere(controllers=False, on=("sim",))
 async def test_people_are_told_that_nobody_converts_while_the_next_repair_is_waited_for(site: Site) -> None:
     """A tool that applies the CRD from a repository without its conversion takes it away with every sync."""
