@@ -188,6 +188,55 @@ async def test_a_crd_that_is_attached_gets_a_third_version(site: Site, tmp_path:
     assert (await kind.live("w-1", "v3"))["spec"]["paint"] == {"colour": "red", "finish": "matt"}
 
 
+@everywhere(controllers=False, on=("sim",))
+async def test_rules_that_are_published_need_no_attaching_when_a_version_is_introduced(
+    site: Site, tmp_path: Path
+) -> None:
+    """`attach` would refuse to write others beside them, and the operator takes them by itself."""
+    kind, *_ = await attached_by_one(site)
+    (name,) = [each.metadata.name for each in (await site.client.list(PODS, RuleMap, namespace=site.namespace)).items]
+    await site.write_status(PODS, name, {"conditions": [{"type": "Ready", "status": "True"}]})
+    whole, third = kind.definition("v1", "v2", storage="v2"), kind.rules()
+    whole["spec"]["versions"].append({**a_version("v2", storage=False), "name": "v3"})
+    third["spokes"].append({"version": "v3"})
+    crd = tmp_path / "crd.yaml"
+    crd.write_text(yaml.safe_dump(whole))
+    await rules_in_a_map(site, {**third, "attach": True})
+
+    introduced = await api(site.client, "introduce", kind.name, "-f", str(crd))
+
+    async def is_served() -> bool:
+        return (await api(site.client, "serve", kind.name, "v3")).code == 0
+
+    await site.until(is_served, every=0.5)
+    assert introduced.code == 0, introduced.err
+    assert f"next: `fairlead api serve {kind.name} v3`" in introduced.out
+
+
+@everywhere(controllers=False, on=("sim",))
+@pytest.mark.parametrize("said_by", ["the command", "a ConfigMap"])
+async def test_preflight_does_not_wait_for_replicas_to_convert_a_version_that_is_not_there(
+    site: Site, tmp_path: Path, said_by: str
+) -> None:
+    """None of them can before it is, so nothing that anybody does would clear it."""
+    kind, *_ = await attached_by_one(site)
+    (name,) = [each.metadata.name for each in (await site.client.list(PODS, RuleMap, namespace=site.namespace)).items]
+    await site.write_status(PODS, name, {"conditions": [{"type": "Ready", "status": "True"}]})
+    whole, third = kind.definition("v1", "v2", storage="v2"), kind.rules()
+    whole["spec"]["versions"].append({**a_version("v2", storage=False), "name": "v3"})
+    third["spokes"].append({"version": "v3"})
+    crd = tmp_path / "crd.yaml"
+    crd.write_text(yaml.safe_dump(whole))
+    words = ("--rules", written(third, tmp_path)) if said_by == "the command" else ()
+    if said_by == "a ConfigMap":
+        await rules_in_a_map(site, {**third, "attach": True})
+
+    found = await api(site.client, "preflight", "-f", str(crd), *words)
+
+    assert found.code == 0, found.out
+    assert f"fairlead api introduce {kind.name} -f FILE" in found.out
+
+
 @everywhere(controllers=False)
 async def test_of_two_who_attach_at_once_with_different_rules_one_is_told_that_the_other_was_faster(
     site: Site, tmp_path: Path
@@ -412,6 +461,23 @@ async def test_whoever_overwrites_the_conversion_is_corrected_and_people_are_tol
     await site.until(lambda: is_attached(kind), every=0.1)
 
     await site.until(lambda: told.has("ConversionLost"), every=0.1)
+
+
+@everywhere(controllers=False)
+async def test_a_conversion_that_goes_with_a_new_version_is_put_back_before_there_are_rules_for_that(
+    site: Site,
+) -> None:
+    """As where somebody replaces the definition with a text that says nothing of conversion."""
+    kind, *_ = await attached_by_one(site)
+    told = await tellings(site)
+    replaced = {"op": "replace", "path": "/spec/conversion", "value": NOBODY}
+    third = {**a_version("v2", storage=False, served=False), "name": "v3"}
+
+    await patched(site, replaced, {"op": "add", "path": "/spec/versions/-", "value": third}, name=kind.name)
+
+    await site.until(lambda: is_attached(kind), within=20, every=0.1)
+    await site.until(lambda: told.has("ConversionLost", "UnknownVersion"), every=0.1)
+    assert (await kind.live("w-1", "v1"))["spec"]["colour"] == "red"
 
 
 @everywhere(controllers=False, on=("sim",))

@@ -16,8 +16,10 @@ from fairlead.cli.main import main
 from fairlead.contracts.apiversions.commands import codes
 from fairlead.contracts.apiversions.decide.trees import copied
 from fairlead.contracts.apiversions.decide.union import with_unions
+from fairlead.contracts.apiversions.kinds import RULES_LABEL, kept_rules_name
 from fairlead.engine.command import Usage
 from kubeloop.client import Client
+from kubeloop.objects.core import CONFIGMAPS, NAMESPACES
 from kubeloop.objects.meta import Ref, Resource
 from kubeloop.request import MERGE_PATCH, create, patch
 from tests.e2e.clusters import CUSTOM_RESOURCES, Site, everywhere
@@ -194,6 +196,30 @@ async def test_rules_are_tried_with_every_live_object(
     short = {**desk.shop.rules(), "spokes": []}
     found = await desk.found(new, "--rules", desk.file(short, "short.yaml"))
     assert (found["NoConversionPath"]["severity"], found["NoConversionPath"]["version"]) == ("block", "v1")
+
+
+@everywhere(controllers=False, on=("sim",))
+async def test_rules_are_those_of_the_operator_that_converts_also_where_the_new_text_does_not_name_it(
+    site: Site, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    desk = Desk(site, tmp_path, capsys)
+    shop = desk.shop
+    service = {"namespace": "works", "name": "fairlead", "path": "/convert"}
+    webhook = {"conversionReviewVersions": ["v1"], "clientConfig": {"service": service}}
+    await shop.define("v1", "v2")
+    conversion = {"spec": {"conversion": {"strategy": "Webhook", "webhook": webhook}}}
+    await site.client.call(patch(Ref(CUSTOM_RESOURCES, "", shop.name), MERGE_PATCH, msgspec.json.encode(conversion)))
+    await site.create(NAMESPACES, {"metadata": {"name": "works"}})
+    metadata = {"name": "a-copy", "labels": {RULES_LABEL: "true"}}
+    copy = yaml.safe_dump({**shop.rules(), "spokes": []})
+    await site.create(CONFIGMAPS, {"metadata": metadata, "data": {"rules.yaml": copy}})
+    kept = {"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": kept_rules_name(shop.name)}}
+    body = {**kept, "data": {"rules.yaml": yaml.safe_dump(shop.rules())}}
+    await site.client.call(create(CONFIGMAPS, "works", msgspec.json.encode(body)))
+
+    found = await desk.found(shop.definition("v1", "v2"))
+
+    assert "NoConversionPath" not in found
 
 
 @everywhere(controllers=False)

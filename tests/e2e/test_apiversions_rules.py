@@ -3,18 +3,21 @@
 
 from __future__ import annotations
 
+import asyncio
 import json
 from pathlib import Path
 from typing import Any
 
 import msgspec
 
+from fairlead.contracts.apiversions.decide.trees import copied
 from fairlead.contracts.apiversions.kinds import RULES_LABEL, kept_rules_name
 from fairlead.contracts.apiversions.settings import ApiVersionsSettings
 from fairlead.engine.decide.registration import Tree
 from kubeloop import request
 from kubeloop.objects.core import CONFIGMAPS, EVENTS
-from kubeloop.request import Request, path_of
+from kubeloop.request import Request, Transport, path_of
+from kubesim.faults import Faulty
 from tests.e2e.clusters import CUSTOM_RESOURCES, Site, everywhere
 from tests.e2e.converting_operator import MERGE, ConvertingOperator, rules_in_a_map, without_map
 from tests.e2e.widgets import Widgets, a_version, widgets
@@ -203,6 +206,35 @@ async def test_a_version_that_is_new_is_known_by_the_first_review_that_names_it(
 
     assert "is no version that objects are converted to" in before["result"]["message"]
     assert await site.until(is_known, every=0.05) == {"size": 1, "paint": {"colour": "red"}}
+
+
+@everywhere(controllers=False, on=("sim",))
+async def test_a_field_that_is_new_is_known_by_all_reviews_that_have_it_at_once(site: Site) -> None:
+    """One of them has the definition read, and the others wait for that."""
+    kind, operator = widgets(site), ConvertingOperator(site)
+    transports: list[Faulty] = []
+
+    async def run(transport: Transport) -> None:
+        transports.append(Faulty(transport, ["get customresourcedefinitions: delay 0.2s"]))
+        await operator(transports[0])
+
+    site.start_operator(run)
+    await kind.define("v1", "v2", storage="v2")
+    await rules_in_a_map(site, kind.rules())
+    await operator.stands(kind.name, "loaded")
+    transports[0].freeze("customresourcedefinitions")
+    versions = [copied(a_version(each, storage=each == "v2")) for each in ("v1", "v2")]
+    for each in versions:
+        each["schema"]["openAPIV3Schema"]["properties"]["spec"]["properties"]["note"] = {"type": "string"}
+    body = msgspec.json.encode({"spec": {"versions": versions}})
+    await site.client.call(Request("PATCH", path_of(CUSTOM_RESOURCES, name=kind.name), body=body, content_type=MERGE))
+    widget = a_widget(kind)
+    widget["spec"]["note"] = "new"
+
+    answers = await asyncio.gather(*(operator.ask(widget, desired=f"{kind.group}/v2") for _ in range(3)))
+
+    found = [each["convertedObjects"][0]["spec"].get("note") for each in answers]
+    assert found == ["new"] * 3
 
 
 def of_three(kind: Widgets, storage: str) -> list[Tree]:

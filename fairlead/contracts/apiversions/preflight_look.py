@@ -112,7 +112,7 @@ async def look(client: Client, live: Tree | None, new: Tree, rules: RuleSet | No
     return [
         *findings,
         *walked,
-        *cluster.of_converters(wanted, converters, problems),
+        *cluster.of_converters(wanted, converters, problems, live),
         *probed,
         *await _certificate(client, live),
         *await _permissions(client, new, terms),

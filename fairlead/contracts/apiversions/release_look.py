@@ -57,7 +57,7 @@ def release_of(version: str, file: str) -> Release:
 async def look_at_release(
     client: Client,
     release: Release,
-    rules: Callable[[Tree], Awaitable[RuleSet | None]],
+    rules: Callable[[Tree, Tree], Awaitable[RuleSet | None]],
     terms: LookTerms,
     hashes: Sequence[Hashes] = (),
 ) -> list[Finding]:
@@ -69,7 +69,7 @@ async def look_at_release(
         if found is None:
             continue
         live.append(found)
-        findings += await look(client, found, each.definition, await rules(each.definition), terms)
+        findings += await look(client, found, each.definition, await rules(found, each.definition), terms)
         findings += await _of_objects(client, found, release, terms)
         names = found["spec"]["group"], found["spec"]["names"]["kind"]
         for way in hashes:

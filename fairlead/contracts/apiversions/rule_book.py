@@ -99,6 +99,8 @@ class RuleBook:
         self._pool: Pool | None = None
         self._handlers: list[Callable[[str, str], None]] = []
         self._learned: dict[str, float] = {}
+        self._learning: dict[str, asyncio.Event] = {}
+        """By group: set when its definitions have been read."""
         self.loaded: Mapping[str, Loaded] = {}
         """By definition."""
         self.rejected: tuple[Rejection, ...] = ()
@@ -167,17 +169,25 @@ class RuleBook:
 
     async def learn(self, group: str) -> None:
         """Versions of this group may be new, or fields: its definitions are read, and its rules tried anew, once in a
-        while."""
+        while. Who asks meanwhile waits for the same."""
+        if (under_way := self._learning.get(group)) is not None:
+            await under_way.wait()
+            return
         now = clock.monotonic()
         names = [name for name in self.loaded if _group(name) == group]
         if not names or now - self._learned.get(group, float("-inf")) < LEARN_SECONDS:
             return
         self._learned[group] = now
-        with suppress(TimeoutError, KubeError):
-            async with asyncio.timeout(LEARN_SECONDS):
-                for name in names:
-                    await self.definitions.fetch(name)
-                await self._at_rest.wait()
+        self._learning[group] = over = asyncio.Event()
+        try:
+            with suppress(TimeoutError, KubeError):
+                async with asyncio.timeout(LEARN_SECONDS):
+                    for name in names:
+                        await self.definitions.fetch(name)
+                    await self._at_rest.wait()
+        finally:
+            del self._learning[group]
+            over.set()
 
     async def _settled(self) -> None:
         for each in (self._maps, self._kept):

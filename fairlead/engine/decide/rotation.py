@@ -293,7 +293,8 @@ def finish(seen: RotationSnapshot, stored: StoredSecret, now: datetime) -> Decis
         return storing("retire", seen, stored, phase_entries(RotationPhase.RETIRING, now))
     until = since + seen.times.overlap
     if now < until:
-        return Decision("overlap", Hold(Reason.AUTHORITY_RETIRING, until))
+        due = now + _left(stored.now.leaf, now) - seen.times.rotate_before  # of what `keep` does
+        return Decision("overlap", Hold(Reason.AUTHORITY_RETIRING, min(until, due) if due > now else until))
     gone = dict.fromkeys((*next_names(), OLD, SINCE))
     tell = rotated(seen, "webhooks are served under a new authority, and the one before is no longer trusted")
     return storing("finish", seen, stored, {**gone, PHASE: RotationPhase.STEADY.value}, tell=tell)

@@ -15,7 +15,7 @@ from fairlead.engine.certificates.issuing import issue, new_signer
 from fairlead.engine.certificates.secret_facts import certificates_in, leaf_of
 from fairlead.engine.decide.bundles import MOST, authorities
 from fairlead.engine.decide.rotation import SETTLING, SPACING
-from fairlead.engine.decide.rotation_snapshot import BACKDATED, RotationSnapshot
+from fairlead.engine.decide.rotation_snapshot import BACKDATED, CertificateTimes, RotationSnapshot
 from tests.engine.rotating import NAMES, OVERLAP, SECRET, START, World, a_steady_world
 
 
@@ -154,6 +154,31 @@ def test_what_an_authority_signs_ends_no_later_and_an_authority_near_its_end_sig
 
     assert rules(world).count("prepare") == 1
     assert "renew" not in rules(world)
+
+
+def test_a_certificate_that_ends_within_the_overlap_is_renewed_before_its_end() -> None:
+    world = a_steady_world()
+    world.times = CertificateTimes(
+        validity=timedelta(hours=24), rotate_before=timedelta(hours=8), overlap=timedelta(hours=48)
+    )
+    world.request()
+    world.run(timedelta(seconds=30))
+    assert world.entry("phase") == "retiring"
+    looks = 0
+
+    while world.entry("phase") == "retiring":
+        leaf = leaf_of(world.entry("tls.crt").encode())
+        assert leaf is not None
+        assert world.now < leaf.not_after
+        verdict = world.step().verdict
+        world.look()
+        if isinstance(verdict, Hold):
+            assert verdict.again is not None
+            assert verdict.again > world.now
+            world.now, looks = verdict.again, looks + 1
+
+    assert looks < 10
+    assert rules(world).count("renew") == 3
 
 
 def test_a_replica_that_is_behind_keeps_the_authority_before_trusted() -> None:

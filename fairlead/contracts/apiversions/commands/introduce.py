@@ -37,7 +37,8 @@ async def _run(called: Invocation) -> int:
             except RulesRejected as error:
                 blocking += error.problems
         converters = await converters_of(called.client, live, rules)
-        return introduced(live, new, converters, blocking, yes=given.yes)
+        published = rules is not None and not given.rules
+        return introduced(live, new, converters, blocking, yes=given.yes, published=published)
 
     return await version_step.run(called, decide)
 

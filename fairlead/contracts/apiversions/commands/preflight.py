@@ -15,7 +15,8 @@ from fairlead.contracts.apiversions.commands import codes, options
 from fairlead.contracts.apiversions.commands.live_definition import NoDefinition, definition_of
 from fairlead.contracts.apiversions.commands.said import complain, show
 from fairlead.contracts.apiversions.converters import rules_for
-from fairlead.contracts.apiversions.decide.crd_versions import name_of
+from fairlead.contracts.apiversions.decide.crd_versions import name_of, versions_of
+from fairlead.contracts.apiversions.decide.preflight.definitions import merged
 from fairlead.contracts.apiversions.decide.preflight.findings import ORDER, Finding, is_blocked, sorted_findings
 from fairlead.contracts.apiversions.decide.rule_sets import RuleSet, RulesRejected
 from fairlead.contracts.apiversions.decide.trees import Tree
@@ -99,7 +100,8 @@ async def _offline(given: argparse.Namespace, coming: Sequence[Tree]) -> list[Fi
     live = {name_of(each): each for each in definitions_in(given.crd)}
     findings = []
     for new in coming:
-        findings += without_cluster(live.get(name_of(new)), new, await _rules(None, new, given.rules))
+        held = live.get(name_of(new))
+        findings += without_cluster(held, new, await _rules(None, held, new, given.rules))
     return findings
 
 
@@ -142,14 +144,16 @@ async def _on_cluster(client: Client, called: Invocation, coming: _Coming) -> li
             live: Tree | None = await definition_of(client, name_of(new))
         except NoDefinition:
             live = None
-        findings += await look(client, live, new, await _rules(client, new, given.rules), terms)
+        findings += await look(client, live, new, await _rules(client, live, new, given.rules), terms)
     return findings
 
 
-async def _rules(client: Client | None, new: Tree, file: str) -> RuleSet | None:
+async def _rules(client: Client | None, live: Tree | None, new: Tree, file: str) -> RuleSet | None:
     """A file may hold sets of some of the CRDs."""
     held = file and any(each.crd == name_of(new) for each in rules_in(file))
-    return await rules_for(client, new, file if held else "")
+    wanted = new if live is None else merged(live, new)  # the text may say nothing of who converts
+    comes = live is not None and not versions_of(new).keys() <= versions_of(live).keys()
+    return await rules_for(client, wanted, file if held else "", upcoming=comes)
 
 
 def _report(given: argparse.Namespace, findings: list[Finding], names: list[str]) -> int:

@@ -45,7 +45,7 @@ def add_arguments(parser: argparse.ArgumentParser, *, version: bool = True) -> N
 
 
 def add_rules(parser: argparse.ArgumentParser) -> None:
-    about = "rule set that converts the kind; default one in a ConfigMap with the label fairlead.dev/conversion-rules"
+    about = "rule set that converts the kind; default the one in force, else one in a labelled ConfigMap"
     parser.add_argument("--rules", metavar="FILE", default="", help=about)
 
 

@@ -127,12 +127,16 @@ def _left_alone(seen: AttachSnapshot, cached: Tree) -> Decision | None:
 
 
 def _uncovered(seen: AttachSnapshot, cached: Tree) -> Decision | None:
-    """Every version must be convertible, served or not: managed fields may name it."""
+    """Every version must be convertible, served or not: managed fields may name it. What was attached and is not any
+    more is put back all the same: without conversion the versions that there were drop what they do not know."""
+    attached = is_ours(cached, seen.webhook, seen.owner)
+    if seen.was_ours and not attached:
+        return None
     missing = [str(each["name"]) for each in cached["spec"]["versions"] if each["name"] not in seen.rules.versions]
     if not missing:
         return None
     text = f"no rules for version {', '.join(missing)} of {seen.name} are loaded: name it among the spokes"
-    reason = "UnknownVersion" if is_ours(cached, seen.webhook, seen.owner) else "RulesRejected"
+    reason = "UnknownVersion" if attached else "RulesRejected"
     about = Ref(DEFINITIONS, "", seen.name) if reason == "UnknownVersion" else seen.about
     return _held("wait_for_rules", Reason.RULES_INCOMPLETE, text, EventNote(about, True, reason, text))
 

@@ -75,9 +75,12 @@ class Requests(Struct, frozen=True):
 
 
 def introduced(
-    live: Tree, new: Tree, converters: Converters, blocking: Sequence[str], *, yes: bool
+    live: Tree, new: Tree, converters: Converters, blocking: Sequence[str], *, yes: bool, published: bool = False
 ) -> LifecycleStep | LifecycleRefused:
-    """Versions of the new text that the live one lacks, neither served nor stored; the rest of it stays out."""
+    """Versions of the new text that the live one lacks, neither served nor stored; the rest of it stays out.
+
+    `published`: the rules are where operators find them by themselves.
+    """
     known = versions_of(live)
     added = [each for each in new["spec"]["versions"] if each["name"] not in known]
     if not added:
@@ -98,7 +101,7 @@ def introduced(
     crd = name_of(live)
     would = {**live, "spec": {**live["spec"], "versions": [*live["spec"]["versions"], {**added[0], "served": True}]}}
     unconverted = strategy_of(live) == "None" and not is_union_safe(would)
-    awaits = bool(behind(live, names, converters))
+    awaits = not published and bool(behind(live, names, converters))
     attaching = f"`fairlead api attach {crd} --rules FILE`, then " if unconverted or awaits else ""
     return LifecycleStep(
         patch=tuple(patch),

@@ -4,11 +4,19 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from datetime import datetime, timedelta
+from itertools import chain
 
 from msgspec import Struct
 
 from fairlead.contracts.apiversions.decide.convert import TOO_LARGE
-from fairlead.contracts.apiversions.decide.crd_versions import name_of, strategy_of, target_of, versions_of
+from fairlead.contracts.apiversions.decide.crd_versions import (
+    name_of,
+    owner_of,
+    served_versions,
+    strategy_of,
+    target_of,
+    versions_of,
+)
 from fairlead.contracts.apiversions.decide.lifecycle import Converters
 from fairlead.contracts.apiversions.decide.preflight.definitions import named_still
 from fairlead.contracts.apiversions.decide.preflight.findings import SHOWN_OBJECTS, Finding
@@ -80,7 +88,9 @@ def _can_i(permission: Permission) -> str:
     return f"{what} -n {permission.namespace}" if permission.namespace else what
 
 
-def of_converters(new: Tree, converters: Converters, problems: Sequence[str]) -> Iterator[Finding]:
+def of_converters(
+    new: Tree, converters: Converters, problems: Sequence[str], live: Tree | None = None
+) -> Iterator[Finding]:
     """`problems` are those of the rule set with the new text."""
     crd, versions = name_of(new), [*versions_of(new)]
     for each in problems:
@@ -104,8 +114,10 @@ def of_converters(new: Tree, converters: Converters, problems: Sequence[str]) ->
                     message=f"no rules lead to {version}: give it a spoke in the rule set",
                     fix=f"fairlead api rules suggest {crd}",
                 )
+    # A replica speaks of versions that there are: one that it could convert is told of by none before it is there.
+    spoken = {*(versions if live is None else versions_of(live)), *chain(*converters.replicas.values())}
     for name, known in converters.replicas.items():
-        if lacking := [each for each in versions if each not in known]:
+        if lacking := [each for each in versions if each not in known and each in spoken]:
             yield Finding(
                 code="NoConversionPath",
                 severity="block",
@@ -114,6 +126,17 @@ def of_converters(new: Tree, converters: Converters, problems: Sequence[str]) ->
                 message=f"replica {name} cannot convert {', '.join(lacking)}",
                 fix=f"fairlead api attach {crd} --rules FILE",
             )
+    early = [each for each in served_versions(new) if each not in spoken]
+    if converters.replicas and early and not (live is not None and owner_of(live)):  # who owns it waits for replicas
+        yield Finding(
+            code="NoConversionPath",
+            severity="warn",
+            crd=crd,
+            version=early[0],
+            message=f"no replica converts {', '.join(early)} before there is such a version, and who asks for it"
+            " before all of them do is refused: introduce it, attach the rules, and serve it then",
+            fix=f"fairlead api introduce {crd} -f FILE",
+        )
     if converters.rules is None and not converters.replicas:
         yield Finding(
             code="ForeignConversion",

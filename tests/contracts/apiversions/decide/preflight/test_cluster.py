@@ -17,6 +17,7 @@ from fairlead.contracts.apiversions.decide.preflight.cluster import (
     of_probes,
 )
 from fairlead.contracts.apiversions.decide.preflight.definitions import compared
+from fairlead.contracts.apiversions.kinds import CRD_OWNER
 from fairlead.engine.decide.conversion_probe import event_reason
 from tests.contracts.apiversions.decide.definitions import GROUP, V1, V2, Tree, a_definition, a_version
 from tests.contracts.apiversions.decide.test_lifecycle import converted
@@ -66,6 +67,27 @@ def test_versions_without_a_way_between_them_block() -> None:
     assert found[1].version == "v1"
     assert "replica b" in found[2].message
     assert [*of_converters(a_definition(), Converters(), ())] == []
+
+
+@pytest.mark.parametrize(
+    ("known", "owner", "severities"),
+    [
+        pytest.param({"v1"}, "", ["warn"], id="nobody can"),
+        pytest.param({"v1"}, "operators", [], id="who owns it waits"),
+        pytest.param({"v1", "v2"}, "", ["block"], id="one can already"),
+    ],
+)
+def test_a_version_that_is_not_there_waits_for_replicas_only_where_one_speaks_of_it(
+    known: set[str], owner: str, severities: list[str]
+) -> None:
+    live = converted()
+    live["spec"]["versions"] = [each for each in live["spec"]["versions"] if each["name"] == "v1"]
+    live["metadata"]["annotations"] = {CRD_OWNER: owner}
+    replicas = {"a": frozenset(known), "b": frozenset({"v1"})}
+
+    found = [*of_converters(converted(), Converters(rules=frozenset({"v1", "v2"}), replicas=replicas), (), live)]
+
+    assert [(each.code, each.severity) for each in found] == [("NoConversionPath", each) for each in severities]
 
 
 def test_a_webhook_of_others_is_told_once() -> None:
