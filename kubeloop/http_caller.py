@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import asyncio
 import os
-import socket
 import ssl
 from collections import OrderedDict
 
@@ -17,7 +16,8 @@ from yarl import URL
 
 from kubeloop.auth import basic
 from kubeloop.calls import Call, NoReply, Reply, TooLate
-from kubeloop.http_transport import proxy_in
+from kubeloop.http_failures import cause_of, distrust_of
+from kubeloop.proxies import proxy_in
 from kubeloop.redirects import following
 
 LARGEST_BODY = 16 * 1024 * 1024
@@ -154,32 +154,18 @@ async def _body(call: Call, response: aiohttp.ClientResponse) -> bytes:
 def _why(error: Exception, proxy: URL | None) -> str:
     match error:
         case ssl.SSLCertVerificationError():
-            inner = getattr(error, "certificate_error", error)
-            why = getattr(inner, "verify_message", "") or str(inner)
-            return f"the certificate is not trusted ({why}): check its authority and the names in it"
+            return f"the certificate is not trusted ({distrust_of(error)}): check its authority and the names in it"
         case aiohttp.ClientProxyConnectionError() | aiohttp.ClientHttpProxyError():
-            return f"the proxy {proxy} does not let us through ({_reason(error)}): check HTTP_PROXY and HTTPS_PROXY"
+            return f"the proxy {proxy} does not let us through ({cause_of(error)}): check HTTP_PROXY and HTTPS_PROXY"
         case aiohttp.InvalidURL():
             return "the address cannot be used"
         case aiohttp.ClientConnectorDNSError():
             return "no such host"
         case ssl.SSLError() | aiohttp.ClientSSLError():
-            return f"no agreement on TLS ({_reason(error)})"
+            return f"no agreement on TLS ({cause_of(error)})"
         case aiohttp.ClientConnectorError():
-            return f"no connection ({_reason(error)})"
+            return f"no connection ({cause_of(error)})"
         case aiohttp.ServerDisconnectedError() | aiohttp.ClientPayloadError() | ConnectionError():
             return "the connection was cut off before the whole answer was there"
         case _:
-            return f"no answer that can be understood ({_reason(error)})"
-
-
-def _reason(error: BaseException) -> str:
-    """The error in the words of the system, where it has any."""
-    if isinstance(error, aiohttp.ClientResponseError):
-        return f"status {error.status}: {error.message}"  # its own text holds the whole address
-    inner = getattr(error, "os_error", None) or error
-    if isinstance(inner, ssl.SSLError):  # its number is one of OpenSSL's
-        return (inner.reason or str(inner)).replace("_", " ").lower()
-    if isinstance(inner, OSError) and inner.errno and not isinstance(inner, socket.gaierror):
-        return os.strerror(inner.errno).lower()
-    return str(inner) or type(inner).__name__
+            return f"no answer that can be understood ({cause_of(error)})"

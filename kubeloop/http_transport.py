@@ -14,7 +14,6 @@ import tempfile
 from collections.abc import AsyncIterator, Callable, Mapping
 from contextlib import AbstractAsyncContextManager, asynccontextmanager
 from io import BytesIO
-from ipaddress import ip_address, ip_network
 from pathlib import Path
 from typing import Any
 from urllib.parse import quote, urlsplit
@@ -26,7 +25,9 @@ from yarl import URL
 
 from kubeloop.auth import Credential, auth_of, basic
 from kubeloop.errors import ConfigError, TransportError
+from kubeloop.http_failures import cause_of, distrust_of
 from kubeloop.kubeconfig import ClusterConfig
+from kubeloop.proxies import proxy_in
 from kubeloop.redirects import shown_target
 from kubeloop.request import Request, Response, Stream
 
@@ -252,42 +253,12 @@ def _proxy(config: ClusterConfig) -> tuple[URL | None, dict[str, str]]:
     return proxy.with_user(None), headers
 
 
-def proxy_in(environ: Mapping[str, str], scheme: str, host: str, port: int) -> str:
-    """The proxy that the standard variables name for a host, empty for none; this machine itself is never proxied.
-
-    `NO_PROXY` may hold host names (with all below them), addresses, networks like 10.0.0.0/8, any with a port, or `*`.
-    """
-    proxy, exempt = (environ.get(name) or environ.get(name.upper(), "") for name in (f"{scheme}_proxy", "no_proxy"))
-    if not proxy or host == "localhost" or _within(host, "127.0.0.0/8") or host == "::1":
-        return ""
-    if any(_exempts(entry.strip().lower(), host, port) for entry in exempt.split(",")):
-        return ""
-    return proxy if "://" in proxy else f"http://{proxy}"
-
-
-def _exempts(entry: str, host: str, port: int) -> bool:
-    name, colon, at = entry.rpartition(":")
-    if colon and at.isdigit() and ":" not in name:
-        return int(at) == port and _exempts(name, host, port)
-    suffix = entry.lstrip("*.")
-    return entry == "*" or _within(host, entry) or (bool(suffix) and (host == suffix or host.endswith(f".{suffix}")))
-
-
-def _within(host: str, network: str) -> bool:
-    try:
-        return ip_address(host) in ip_network(network, strict=False)
-    except ValueError:
-        return False
-
-
 def sentence(error: Exception, server: str, proxy: URL | None = None) -> str:
     """What went wrong between us and the server, and what would help."""
     match error:
         case ssl.SSLCertVerificationError():
-            inner = getattr(error, "certificate_error", error)
-            why = getattr(inner, "verify_message", "") or str(inner)
             return (
-                f"the certificate of {server} is not trusted ({why}): check certificate-authority,"
+                f"the certificate of {server} is not trusted ({distrust_of(error)}): check certificate-authority,"
                 " tls-server-name and the server's address in the kubeconfig"
             )
         case aiohttp.ClientProxyConnectionError() | aiohttp.ClientHttpProxyError():
@@ -295,29 +266,19 @@ def sentence(error: Exception, server: str, proxy: URL | None = None) -> str:
         case aiohttp.ClientConnectorDNSError():
             return f"the host name in {server} cannot be resolved: check the server's address in the kubeconfig"
         case ssl.SSLError() | aiohttp.ClientSSLError():
-            return f"{server} does not agree on TLS ({_reason(error)}): check the address and the client certificate"
+            return f"{server} does not agree on TLS ({cause_of(error)}): check the address and the client certificate"
         case aiohttp.ConnectionTimeoutError():
             return f"{server} cannot be reached within {CONNECT_SECONDS:g} seconds: check the address and the network"
         case TimeoutError():
             return f"{server} was silent for too long: the connection is taken as broken"
         case aiohttp.ClientResponseError():
-            return f"{server} answered what nobody can read ({_reason(error)}): does a proxy answer in its place?"
+            return f"{server} answered what nobody can read ({cause_of(error)}): does a proxy answer in its place?"
         case aiohttp.InvalidURL() | ValueError():
             return f"nothing can be sent to {server} ({error}): check its address and the user in the kubeconfig"
         case aiohttp.ClientConnectorError():
-            return f"{server} cannot be reached ({_reason(error)}): is the cluster running and the address right?"
+            return f"{server} cannot be reached ({cause_of(error)}): is the cluster running and the address right?"
         case _:
-            return f"{server} broke the connection ({_reason(error)})"
-
-
-def _reason(error: BaseException) -> str:
-    """The error in the words of the system, with what caused it where it names nothing itself."""
-    inner = getattr(error, "os_error", None) or error
-    if isinstance(inner, ssl.SSLError):  # its number is one of OpenSSL's
-        return (inner.reason or str(inner)).replace("_", " ").lower()
-    if isinstance(inner, OSError) and inner.errno and not isinstance(inner, socket.gaierror):
-        return os.strerror(inner.errno).lower()  # asyncio's own text names sockets, not what happened
-    return getattr(inner, "strerror", None) or str(inner) or type(inner).__name__
+            return f"{server} broke the connection ({cause_of(error)})"
 
 
 def _headers(response: aiohttp.ClientResponse) -> dict[str, str]:

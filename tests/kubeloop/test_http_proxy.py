@@ -10,8 +10,9 @@ import pytest
 from aiohttp import web
 
 from kubeloop.errors import ConfigError
-from kubeloop.http_transport import HttpTransport, proxy_in
+from kubeloop.http_transport import HttpTransport
 from kubeloop.kubeconfig import ClusterConfig
+from kubeloop.proxies import proxy_in
 from tests.kubeloop.certificates import ca, server_context
 from tests.kubeloop.serving import GET, answered, ok, serving
 

@@ -1,0 +1,34 @@
+"""The proxy between us and a server, as the standard variables name it."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from ipaddress import ip_address, ip_network
+
+
+def proxy_in(environ: Mapping[str, str], scheme: str, host: str, port: int) -> str:
+    """The proxy that the standard variables name for a host, empty for none; this machine itself is never proxied.
+
+    `NO_PROXY` may hold host names (with all below them), addresses, networks like 10.0.0.0/8, any with a port, or `*`.
+    """
+    proxy, exempt = (environ.get(name) or environ.get(name.upper(), "") for name in (f"{scheme}_proxy", "no_proxy"))
+    if not proxy or host == "localhost" or _within(host, "127.0.0.0/8") or host == "::1":
+        return ""
+    if any(_exempts(entry.strip().lower(), host, port) for entry in exempt.split(",")):
+        return ""
+    return proxy if "://" in proxy else f"http://{proxy}"
+
+
+def _exempts(entry: str, host: str, port: int) -> bool:
+    name, colon, at = entry.rpartition(":")
+    if colon and at.isdigit() and ":" not in name:
+        return int(at) == port and _exempts(name, host, port)
+    suffix = entry.lstrip("*.")
+    return entry == "*" or _within(host, entry) or (bool(suffix) and (host == suffix or host.endswith(f".{suffix}")))
+
+
+def _within(host: str, network: str) -> bool:
+    try:
+        return ip_address(host) in ip_network(network, strict=False)
+    except ValueError:
+        return False
