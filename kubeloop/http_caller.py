@@ -14,10 +14,9 @@ import aiohttp
 from multidict import CIMultiDict
 from yarl import URL
 
-from kubeloop.auth import basic
 from kubeloop.calls import Call, NoReply, Reply, TooLate
 from kubeloop.http_failures import cause_of, distrust_of
-from kubeloop.proxies import proxy_in
+from kubeloop.proxies import proxy_at, proxy_in
 from kubeloop.redirects import following
 
 LARGEST_BODY = 16 * 1024 * 1024
@@ -128,14 +127,9 @@ def _proxy(call: Call, url: URL) -> tuple[URL | None, dict[str, str]]:
     if not address:
         return None, {}
     try:
-        proxy = URL(address)
-    except ValueError:
-        raise NoReply(f"{call.shown}: the proxy must be an http:// or https:// address") from None
-    if proxy.scheme not in ("http", "https") or not proxy.host:
-        shown = proxy.with_user(None) if proxy.host else proxy
-        raise NoReply(f"{call.shown}: the proxy {shown} must be an http:// or https:// address")
-    headers = {"Proxy-Authorization": basic(proxy.user, proxy.password or "")} if proxy.user else {}
-    return proxy.with_user(None), headers
+        return proxy_at(address)
+    except ValueError as error:
+        raise NoReply(f"{call.shown}: {error}") from None
 
 
 async def _body(call: Call, response: aiohttp.ClientResponse) -> bytes:

@@ -23,11 +23,11 @@ import aiohttp
 from multidict import CIMultiDict
 from yarl import URL
 
-from kubeloop.auth import Credential, auth_of, basic
+from kubeloop.auth import Credential, auth_of
 from kubeloop.errors import ConfigError, TransportError
 from kubeloop.http_failures import cause_of, distrust_of
 from kubeloop.kubeconfig import ClusterConfig
-from kubeloop.proxies import proxy_in
+from kubeloop.proxies import proxy_at, proxy_in
 from kubeloop.redirects import shown_target
 from kubeloop.request import Request, Response, Stream
 
@@ -246,11 +246,10 @@ def _proxy(config: ClusterConfig) -> tuple[URL | None, dict[str, str]]:
     address = config.proxy or proxy_in(os.environ, server.scheme, server.host or "", server.port or 0)
     if not address:
         return None, {}
-    proxy = URL(address)
-    if proxy.scheme not in ("http", "https") or not proxy.host:
-        raise ConfigError(f"the proxy {proxy.with_user(None)} must be an http:// or https:// address")
-    headers = {"Proxy-Authorization": basic(proxy.user, proxy.password or "")} if proxy.user else {}
-    return proxy.with_user(None), headers
+    try:
+        return proxy_at(address)
+    except ValueError as error:
+        raise ConfigError(str(error)) from error
 
 
 def sentence(error: Exception, server: str, proxy: URL | None = None) -> str:

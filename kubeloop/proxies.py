@@ -1,9 +1,30 @@
-"""The proxy between us and a server, as the standard variables name it."""
+"""The proxy between us and a server: which one the standard variables name, and how it is addressed."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
 from ipaddress import ip_address, ip_network
+
+from yarl import URL
+
+from kubeloop.auth import basic
+from kubeloop.urls import shown_url
+
+
+def proxy_at(address: str) -> tuple[URL, dict[str, str]]:
+    """The proxy at an address, and the header with the name and password that stand in it.
+
+    Raises ValueError, with a sentence that shows neither, for what is no address of a proxy.
+    """
+    try:
+        proxy = URL(address)
+        usable = proxy.scheme in ("http", "https") and bool(proxy.host)
+    except ValueError:
+        usable = False
+    if not usable:
+        raise ValueError(f"the proxy {shown_url(address)} must be an http:// or https:// address")
+    headers = {"Proxy-Authorization": basic(proxy.user, proxy.password or "")} if proxy.user else {}
+    return proxy.with_user(None), headers
 
 
 def proxy_in(environ: Mapping[str, str], scheme: str, host: str, port: int) -> str:

@@ -77,6 +77,24 @@ def test_a_proxy_of_another_kind_is_a_config_error() -> None:
         HttpTransport(ClusterConfig(server="https://api", proxy="socks5://joe:secret@host:1"))
 
 
+@pytest.mark.parametrize(
+    ("address", "shown"),
+    [
+        ("squid:3128", "squid:3128"),
+        ("joe:secret@squid:3128", "squid:3128"),
+        ("squid", "squid"),
+        ("http://", "http://"),
+        ("http://joe:secret@", "http://"),
+        ("http://joe:secret@[::1", "http://[::1"),
+    ],
+)
+def test_a_proxy_without_scheme_or_host_is_a_config_error_that_shows_no_password(address: str, shown: str) -> None:
+    with pytest.raises(ConfigError) as caught:
+        HttpTransport(ClusterConfig(server="https://api", proxy=address))
+
+    assert str(caught.value) == f"the proxy {shown} must be an http:// or https:// address"
+
+
 ENVIRONMENT = {"HTTPS_PROXY": "http://proxy:3128", "http_proxy": "plain:80", "HTTP_PROXY": "http://not-this"}
 
 
