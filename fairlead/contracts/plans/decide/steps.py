@@ -164,22 +164,26 @@ def _approve_batch(given: Pass) -> Turn | Need:
         return fails(given, problem)
     partition = given.spec.rollout_plan.partition
     if partition is not None and partition <= given.status.current_batch:
-        status = given.status
-        if status.paused_since is None:
-            status = replace(status, paused_since=given.now)
-        if (answer := shifts.ensured(given, status)) is not None:
-            return answer
-        judged = judgement.watched(given, status)
-        if not isinstance(judged, judgement.Judged):
-            return judged
-        text = f"batch {status.current_batch} is the last that may be rolled: raise the partition to go on"
-        held = Turn(status=judged.status, notes=judged.notes, why=Why.PARTITION_REACHED, text=text)
-        return replace(held, until=judged.until)
+        return _held_by_partition(given)
     opened = reopened(given.status, given)
     step = given.found.handler.available(given.found.attempt)
     if isinstance(step, Retry):
         return waits(given, _with_drift(given, step), opened)
     return moved(given, Event.BATCH_APPROVED, opened) if isinstance(step, Done) else unfinished(given, step)
+
+
+def _held_by_partition(given: Pass) -> Turn | Need:
+    """Traffic and metrics are looked after while it lasts, and its length does not count for the deadline."""
+    status = given.status
+    if status.paused_since is None:
+        status = replace(status, paused_since=given.now)
+    if (answer := shifts.ensured(given, status)) is not None:
+        return answer
+    judged = judgement.watched(given, status)
+    if not isinstance(judged, judgement.Judged):
+        return judged
+    text = f"batch {status.current_batch} is the last that may be rolled: raise the partition to go on"
+    return Turn(status=judged.status, notes=judged.notes, why=Why.PARTITION_REACHED, text=text, until=judged.until)
 
 
 def _with_drift(given: Pass, retry: Retry) -> Retry:
