@@ -114,7 +114,7 @@ async def _stepped(
 ) -> J | None:
     """The journal where this step was the last."""
     this = Round(f"{job.name}-{number}", job.record, job.name, "")
-    ask = _asking(job, terms, records, watch, this)
+    ask = _asking(terms, records, watch, this)
 
     def gather(answers: Answers) -> JobSnapshot[J, W]:
         return JobSnapshot(job.record, answers, job.world)
@@ -145,7 +145,7 @@ def _why(decision: Decision) -> str:
     return f"the journal cannot be kept: {facts.get('journal', 'no answer')}"
 
 
-def _asking(job: CommandJob[J, W], terms: RunTerms, records: Records, watch: _Watch[J, W], this: Round) -> Asker:
+def _asking(terms: RunTerms, records: Records, watch: _Watch[J, W], this: Round) -> Asker:
     def heard(question: Question, answer: Answer) -> None:
         terms.audit(audited(question, answer, this))
 

@@ -172,7 +172,7 @@ def _without(journal: StorageJournal, why: str, now: datetime) -> StepOutcome:
     return entering(structs.replace(journal, built_in=None, built_in_failed=why), MigrationPhase.REWRITE, now)
 
 
-def await_built_in(journal: StorageJournal, plan: MigrationPlan, seen: MigrationSnapshot, now: datetime) -> StepOutcome:
+def await_built_in(journal: StorageJournal, seen: MigrationSnapshot, now: datetime) -> StepOutcome:
     built_in = journal.built_in
     if built_in is None:
         return entering(journal, MigrationPhase.REWRITE, now)

@@ -52,7 +52,7 @@ def refs(journal: StorageJournal, plan: MigrationPlan, seen: MigrationSnapshot, 
     failed, skipped = answered.counts.failed, answered.counts.skipped
     counts = Counts(done=len(page.objects) - failed - skipped, failed=failed, skipped=skipped)
     found = structs.replace(answered, counts=counts, untracked=untracked, repaired=answered.counts.done)
-    after, is_last = page_done(journal, page, found, seen, now)
+    after, is_last = page_done(journal, page, found, seen)
     if not is_last:
         return moving(after, "refs_page", now)
     if many := after.counts.failed:
@@ -77,7 +77,7 @@ def rewrite(journal: StorageJournal, plan: MigrationPlan, seen: MigrationSnapsho
     if not isinstance(answered, PageResult):
         return answered
     found = structs.replace(answered, counts=answered.counts.plus(Counts(done=len(page.objects) - len(written))))
-    after, is_last = page_done(journal, page, found, seen, now)
+    after, is_last = page_done(journal, page, found, seen)
     if not is_last:
         return moving(after, "rewrite_page", now)
     after = structs.replace(after, rewritten=after.counts)
@@ -109,7 +109,7 @@ def verify(journal: StorageJournal, plan: MigrationPlan, seen: MigrationSnapshot
     unproven = sum(not _is_proven(each, seen, write, since) for each, write in doubtful) - answered.counts.failed
     failed = answered.counts.failed
     counts = Counts(done=len(page.objects) - unproven - failed, failed=failed, unproven=unproven)
-    after, is_last = page_done(journal, page, structs.replace(answered, counts=counts), seen, now)
+    after, is_last = page_done(journal, page, structs.replace(answered, counts=counts), seen)
     if not is_last:
         return moving(after, "verify_page", now)
     if after.counts.failed:

@@ -89,7 +89,7 @@ def _at(
         case MigrationPhase.CHOOSE:
             return choose(journal, plan, seen, now)
         case MigrationPhase.BUILT_IN:
-            return await_built_in(journal, plan, seen, now)
+            return await_built_in(journal, seen, now)
         case MigrationPhase.PRUNE:
             return _pruned(journal, plan, seen, now, unsafe)
         case _:

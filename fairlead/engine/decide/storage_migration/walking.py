@@ -83,7 +83,7 @@ def page_at(
 
 
 def page_done(
-    journal: StorageJournal, page: StoredPage, result: PageResult, seen: MigrationSnapshot, now: datetime
+    journal: StorageJournal, page: StoredPage, result: PageResult, seen: MigrationSnapshot
 ) -> tuple[StorageJournal, bool]:
     """The journal behind the page, and whether it was the last of the walk."""
     counted = structs.replace(result.counts, total=page.total)

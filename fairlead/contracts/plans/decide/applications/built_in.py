@@ -66,11 +66,11 @@ def workload(name: str, kind: str, settings: object) -> Json | RenderFault | Non
         case "raw":
             return _raw(name, given)
         case "webservice":
-            return _serving(DEPLOYMENTS, name, kind, given, has_port=True)
+            return _serving(DEPLOYMENTS, name, given, has_port=True)
         case "worker":
-            return _serving(DEPLOYMENTS, name, kind, given, has_port=False)
+            return _serving(DEPLOYMENTS, name, given, has_port=False)
         case "clonesetservice":
-            return _serving(CLONE_SETS, name, kind, given, has_port=True)
+            return _serving(CLONE_SETS, name, given, has_port=True)
     return None
 
 
@@ -80,7 +80,7 @@ def _raw(name: str, settings: Json) -> Json | RenderFault:
     return settings
 
 
-def _serving(resource: Resource, name: str, kind: str, settings: Json, *, has_port: bool) -> Json | RenderFault:
+def _serving(resource: Resource, name: str, settings: Json, *, has_port: bool) -> Json | RenderFault:
     wrong = next(_wrong_settings(name, settings, has_port=has_port), None)
     if wrong is not None:
         return RenderFault(wrong)
