@@ -20,7 +20,7 @@ from fairlead.contracts.zones.decide.admission import (
 )
 from fairlead.contracts.zones.decide.admission.downscale_effects import DownscaleRequest
 from fairlead.contracts.zones.decide.admission.neighbours import zones_in, zones_question
-from fairlead.contracts.zones.decide.admission.review_reading import DownscaleSnapshot, decoded, downscale_of, ignored
+from fairlead.contracts.zones.decide.admission.review_reading import ReviewSnapshot, decoded, downscale_of, ignored
 from fairlead.contracts.zones.decide.budgets import eviction
 from fairlead.contracts.zones.decide.budgets.permits import Permits
 from fairlead.contracts.zones.decide.groups import Group
@@ -58,7 +58,7 @@ Story = Callable[[ScaledWorld], Awaitable[None]]
 def lists_read_before_the_mark(patch: pytest.MonkeyPatch) -> None:
     real = prepare_downscale.prepare_downscale
 
-    def lists_first(seen: DownscaleSnapshot, now: datetime) -> Admit | Need | StartOver:
+    def lists_first(seen: ReviewSnapshot, now: datetime) -> Admit | Need | StartOver:
         """Also the pods of the others, before the record."""
         change = downscale_of(seen.review)
         zone = decoded(seen.review.old_object, StatefulSet)

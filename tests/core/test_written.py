@@ -13,7 +13,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as some
 from msgspec import Struct
 
-from fairlead.contracts.zones.decide.admission.review_reading import DownscaleSnapshot
+from fairlead.contracts.zones.decide.admission.review_reading import ReviewSnapshot
 from fairlead.contracts.zones.decide.admission.unfinished_preparations import PreparationSnapshot
 from fairlead.contracts.zones.decide.budgets.eviction import EvictionSnapshot
 from fairlead.contracts.zones.decide.budgets.ready_time import ReadyTimeSnapshot
@@ -100,7 +100,7 @@ def test_snapshot_of_a_group_reads_as_it_was_written(seen: Snapshot, answers: An
     assert {type(each) for each in again.answers.known} == {type(each) for each in answers.known}
 
 
-OTHERS = [EvictionSnapshot, DownscaleSnapshot, PreparationSnapshot, ReadyTimeSnapshot, PhasedSnapshot]
+OTHERS = [EvictionSnapshot, ReviewSnapshot, PreparationSnapshot, ReadyTimeSnapshot, PhasedSnapshot]
 
 
 @pytest.mark.parametrize("of", OTHERS, ids=lambda of: of.__name__)

@@ -49,9 +49,9 @@ DEPLOYMENT_INDEXES = {_HELD: _held}
 Watched = tuple[Informer[Deployment], Informer[Pod]]
 
 
-def endpoint(settings: Settings) -> WebhookEndpoint[review_reading.DownscaleSnapshot]:
-    def seen(review: Review, answers: Answers) -> review_reading.DownscaleSnapshot:
-        return review_reading.DownscaleSnapshot(review, answers, settings)
+def endpoint(settings: Settings) -> WebhookEndpoint[review_reading.ReviewSnapshot]:
+    def seen(review: Review, answers: Answers) -> review_reading.ReviewSnapshot:
+        return review_reading.ReviewSnapshot(review, answers, settings)
 
     return WebhookEndpoint(
         "phased-deployment", (PATH,), phased_admission.judge, seen, review_reading.log_keys, settings.request_timeout

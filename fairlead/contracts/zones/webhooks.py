@@ -9,7 +9,7 @@ from msgspec import Struct
 
 from fairlead.contracts.zones.decide.admission.no_downscale import no_downscale
 from fairlead.contracts.zones.decide.admission.prepare_downscale import outpaced, prepare_downscale
-from fairlead.contracts.zones.decide.admission.review_reading import DownscaleSnapshot, log_keys
+from fairlead.contracts.zones.decide.admission.review_reading import ReviewSnapshot, log_keys
 from fairlead.contracts.zones.decide.budgets import eviction, zpdb
 from fairlead.contracts.zones.decide.budgets.zpdb import DisruptionBudget
 from fairlead.contracts.zones.metrics import ZoneMetrics
@@ -36,8 +36,8 @@ class CacheLookups(Struct, frozen=True):
 
 
 def endpoints(settings: Settings, caches: CacheLookups, metrics: ZoneMetrics) -> tuple[WebhookEndpoint[Any], ...]:
-    def seen(review: Review, answers: Answers) -> DownscaleSnapshot:
-        return DownscaleSnapshot(review, answers, settings)
+    def seen(review: Review, answers: Answers) -> ReviewSnapshot:
+        return ReviewSnapshot(review, answers, settings)
 
     def evicting(review: Review, answers: Answers) -> eviction.EvictionSnapshot:
         pod = caches.pod(review.namespace, review.name)
@@ -74,4 +74,4 @@ def endpoints(settings: Settings, caches: CacheLookups, metrics: ZoneMetrics) ->
 
 
 def _eviction_keys(seen: eviction.EvictionSnapshot) -> Mapping[str, object]:
-    return log_keys(DownscaleSnapshot(seen.review))
+    return log_keys(ReviewSnapshot(seen.review))

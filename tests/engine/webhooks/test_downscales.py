@@ -10,7 +10,7 @@ from msgspec import Raw
 
 from fairlead.contracts.zones.decide.admission.no_downscale import no_downscale
 from fairlead.contracts.zones.decide.admission.prepare_downscale import prepare_downscale
-from fairlead.contracts.zones.decide.admission.review_reading import DownscaleSnapshot
+from fairlead.contracts.zones.decide.admission.review_reading import ReviewSnapshot
 from fairlead.contracts.zones.settings import Settings
 from fairlead.core.ask import Need
 from fairlead.core.decision import Admit
@@ -98,7 +98,7 @@ class Downscales(World):
     async def prepared(self, letter: str, replicas: int, settings: Settings, *, scale: bool = False) -> Admit:
         review, ask = await self.review(letter, replicas, scale=scale), asker(self.outside)
         _, admit = await settle(
-            prepare_downscale, lambda answers: DownscaleSnapshot(review, answers, settings), clock.now(), ask
+            prepare_downscale, lambda answers: ReviewSnapshot(review, answers, settings), clock.now(), ask
         )
         assert isinstance(admit, Admit)
         await answer(Need(admit.afterwards), ask)
@@ -212,7 +212,7 @@ def test_a_labelled_zone_is_not_made_smaller(scale: bool) -> None:
         review = await world.review("a", 2, scale=scale)
 
         _, admit = await settle(
-            no_downscale, lambda answers: DownscaleSnapshot(review, answers), clock.now(), asker(world.outside)
+            no_downscale, lambda answers: ReviewSnapshot(review, answers), clock.now(), asker(world.outside)
         )
 
         assert isinstance(admit, Admit)

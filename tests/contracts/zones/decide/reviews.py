@@ -11,7 +11,7 @@ from typing import TypeAlias
 import msgspec
 from msgspec import Raw, structs
 
-from fairlead.contracts.zones.decide.admission.review_reading import DownscaleSnapshot
+from fairlead.contracts.zones.decide.admission.review_reading import ReviewSnapshot
 from fairlead.contracts.zones.kinds import (
     EXCLUDE,
     LAST_DOWNSCALE,
@@ -49,7 +49,7 @@ from kubeloop.objects.review import NOTHING, GroupVersionResource, Review
 from tests.builders import NAMESPACE, NOW, a_zone, pods_of
 
 Tree: TypeAlias = dict[str, object]
-Judge: TypeAlias = Callable[[DownscaleSnapshot, datetime], Admit | Need | StartOver]
+Judge: TypeAlias = Callable[[ReviewSnapshot, datetime], Admit | Need | StartOver]
 
 TRACKER = Settings(use_zone_tracker=True)
 HOST = "ingester.test.svc.cluster.local."
@@ -344,7 +344,7 @@ async def judging(
             await others(world)
         return world.answer(question)
 
-    _, admit = await settle(judge, lambda answers: DownscaleSnapshot(review, answers, given), now, ask)
+    _, admit = await settle(judge, lambda answers: ReviewSnapshot(review, answers, given), now, ask)
     assert isinstance(admit, Admit)
     world.log.append("answer")
     await answer(Need(admit.afterwards), ask)

@@ -12,7 +12,7 @@ from msgspec import Raw, structs
 
 from fairlead.contracts.zones.decide.admission.no_downscale import no_downscale
 from fairlead.contracts.zones.decide.admission.prepare_downscale import prepare_downscale
-from fairlead.contracts.zones.decide.admission.review_reading import DownscaleSnapshot, log_keys
+from fairlead.contracts.zones.decide.admission.review_reading import ReviewSnapshot, log_keys
 from fairlead.contracts.zones.kinds import (
     LAST_DOWNSCALE,
     MIN_TIME,
@@ -135,7 +135,7 @@ def test_every_review_is_answered(review: Review, data: st.DataObject, tracker: 
     if isinstance(outcome, Admit):
         assert outcome.allowed or outcome.message
         assert not (review.is_dry_run and judge is prepare_downscale and known)
-    assert log_keys(DownscaleSnapshot(review))["request.uid"] == "review-1"
+    assert log_keys(ReviewSnapshot(review))["request.uid"] == "review-1"
 
 
 @examples(100)
@@ -175,9 +175,7 @@ def played(
     """Asks as the driver does, each question once."""
     known: dict[Question, Answer] = {}
     for _ in range(16):
-        outcome = judge(
-            DownscaleSnapshot(review, Answers(dict(known)), given_settings), NOW + timedelta(microseconds=1)
-        )
+        outcome = judge(ReviewSnapshot(review, Answers(dict(known)), given_settings), NOW + timedelta(microseconds=1))
         if not isinstance(outcome, Need):
             return outcome
         assert outcome.stages

@@ -15,7 +15,7 @@ from fairlead.contracts.zones.decide.admission import downscale_marks
 from fairlead.contracts.zones.decide.admission.live_lists import pods_question
 from fairlead.contracts.zones.decide.admission.neighbours import zones_question
 from fairlead.contracts.zones.decide.admission.prepare_downscale import prepare_downscale
-from fairlead.contracts.zones.decide.admission.review_reading import DownscaleSnapshot
+from fairlead.contracts.zones.decide.admission.review_reading import ReviewSnapshot
 from fairlead.contracts.zones.settings import Settings
 from fairlead.core.ask import Answer, Answers, Ask, Bad, Good, Http, Need, Question, StartOver, SwapRecord
 from fairlead.core.decision import Admit
@@ -55,7 +55,7 @@ class Play(Struct, frozen=True):
 
     def decided(self) -> Play:
         """With the next questions, or the answer; deciding takes no time."""
-        outcome = self.judge(DownscaleSnapshot(self.review, Answers(dict(self.known)), self.settings), self.now)
+        outcome = self.judge(ReviewSnapshot(self.review, Answers(dict(self.known)), self.settings), self.now)
         match outcome:
             case Need(stages, stop):
                 return structs.replace(self, todo=tuple(each for stage in stages for each in stage), stop=stop)
@@ -194,7 +194,7 @@ def test_after_a_crash_the_group_goes_on_when_the_mark_has_expired() -> None:
             assert admit.allowed is (stamped in ([], [name])), (stamped, name, admit)
 
 
-def lists_first(seen: DownscaleSnapshot, now: datetime) -> Admit | Need | StartOver:
+def lists_first(seen: ReviewSnapshot, now: datetime) -> Admit | Need | StartOver:
     """The same rules, with the lists read before the record."""
     zones = {name: a_prepared_zone(letter) for name, letter in ((A, "a"), (B, "b"))}
     other = zones[B if seen.review.name == A else A]

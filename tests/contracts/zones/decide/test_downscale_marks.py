@@ -7,7 +7,7 @@ import pytest
 from msgspec import structs
 
 from fairlead.contracts.zones.decide.admission.prepare_downscale import prepare_downscale
-from fairlead.contracts.zones.decide.admission.review_reading import DownscaleSnapshot
+from fairlead.contracts.zones.decide.admission.review_reading import ReviewSnapshot
 from fairlead.core.ask import Bad, Good, Need
 from tests.builders import NOW
 from tests.contracts.zones.decide.reviews import (
@@ -65,7 +65,7 @@ def test_other_groups_and_namespaces_have_marks_of_their_own() -> None:
     a, other = a_prepared_zone("a", 5), a_prepared_zone("c", 5, group="store")
     reviews = (a_downscale(a, 3), a_downscale(other, 3), structs.replace(a_downscale(a, 3), namespace="elsewhere"))
 
-    needs = [prepare_downscale(DownscaleSnapshot(review), NOW) for review in reviews]
+    needs = [prepare_downscale(ReviewSnapshot(review), NOW) for review in reviews]
 
     records = [need.stages for need in needs if isinstance(need, Need)]
     assert len(records) == len(set(records)) == 3

@@ -6,7 +6,7 @@ import pytest
 from msgspec import Raw, structs
 
 from fairlead.contracts.zones.decide.admission.no_downscale import no_downscale
-from fairlead.contracts.zones.decide.admission.review_reading import DownscaleSnapshot, log_keys
+from fairlead.contracts.zones.decide.admission.review_reading import ReviewSnapshot, log_keys
 from fairlead.contracts.zones.kinds import NO_DOWNSCALE
 from fairlead.core.ask import Answers, Ask, Bad, Good, Need, Read
 from kubeloop.objects.apps import DEPLOYMENTS, STATEFULSETS, StatefulSet
@@ -107,7 +107,7 @@ def test_step_5_reads_the_parent_of_a_scale_live() -> None:
 def test_step_5_asks_for_the_parent_that_the_resource_names() -> None:
     review = a_review(a_workload("Scale", 2), a_workload("Scale", 1), resource="deployments", name="web")
 
-    outcome = no_downscale(DownscaleSnapshot(review), NOW)
+    outcome = no_downscale(ReviewSnapshot(review), NOW)
 
     assert outcome == Need(((Ask(Read(Ref(DEPLOYMENTS, "test", "web"))),),))
 
@@ -127,7 +127,7 @@ def test_step_5_allows_with_a_warning_when_the_parent_is_not_understood() -> Non
     review = a_review(a_workload("Scale", 2), a_workload("Scale", 1))
     question = Ask(Read(Ref(STATEFULSETS, "test", "ingester-zone-a")))
 
-    admit = no_downscale(DownscaleSnapshot(review, Answers({question: Good(b'{"metadata": 3}')})), NOW)
+    admit = no_downscale(ReviewSnapshot(review, Answers({question: Good(b'{"metadata": 3}')})), NOW)
 
     assert not isinstance(admit, Need)
     assert admit.allowed
@@ -163,7 +163,7 @@ def test_step_7_denies_with_all_that_the_user_needs_to_know(dry_run: bool | None
 def test_log_keys_name_the_object_the_request_and_its_replicas() -> None:
     review = a_review(a_workload("StatefulSet", 2), a_workload("StatefulSet", None))
 
-    keys = log_keys(DownscaleSnapshot(review))
+    keys = log_keys(ReviewSnapshot(review))
 
     assert keys == {
         "object.name": "ingester-zone-a",
@@ -176,4 +176,4 @@ def test_log_keys_name_the_object_the_request_and_its_replicas() -> None:
 
 
 def test_log_keys_of_what_cannot_be_read_leave_the_replicas_out() -> None:
-    assert "object.old_replicas" not in log_keys(DownscaleSnapshot(a_review()))
+    assert "object.old_replicas" not in log_keys(ReviewSnapshot(a_review()))

@@ -11,7 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from msgspec import Raw, structs
 
-from fairlead.contracts.zones.decide.admission.review_reading import DownscaleSnapshot, log_keys
+from fairlead.contracts.zones.decide.admission.review_reading import ReviewSnapshot, log_keys
 from fairlead.contracts.zones.decide.phased.gates import digest_of, mark_of
 from fairlead.contracts.zones.decide.phased.phased_admission import judge
 from fairlead.contracts.zones.kinds import DEPENDS_ON, GATE, PHASED, RESTART_THRESHOLD, RESUME, REVISION, SOAK_DURATION
@@ -63,7 +63,7 @@ def reviewed(old: Tree, new: Tree) -> Review:
 
 
 def judged(old: Tree, new: Tree) -> Admit:
-    verdict = judge(DownscaleSnapshot(reviewed(old, new)), NOW)
+    verdict = judge(ReviewSnapshot(reviewed(old, new)), NOW)
     assert verdict.allowed
     return verdict
 
@@ -166,7 +166,7 @@ def test_only_updates_of_the_object_itself_are_judged(change: Tree) -> None:
     """What is created has no pods yet that a bad template could take away."""
     review = structs.replace(reviewed(a_deployment("v1"), a_deployment("v2")), **change)
 
-    assert judge(DownscaleSnapshot(review), NOW) == Admit(allowed=True, word="not-an-update")
+    assert judge(ReviewSnapshot(review), NOW) == Admit(allowed=True, word="not-an-update")
 
 
 BACK = {
@@ -336,12 +336,12 @@ def test_every_review_is_answered(old: bytes, new: bytes, dry_run: bool | None) 
     """Broken ones are allowed, because the API server checks objects itself; a dry run is judged like any other."""
     review = a_review(Raw(old), Raw(new), resource="deployments", name="cell", dry_run=dry_run)
 
-    verdict = judge(DownscaleSnapshot(review), NOW)
+    verdict = judge(ReviewSnapshot(review), NOW)
 
     assert verdict.allowed
     assert (verdict.afterwards, verdict.tell) == ((), ())
-    assert verdict == judge(DownscaleSnapshot(structs.replace(review, dry_run=None)), NOW)
-    assert log_keys(DownscaleSnapshot(review))["object.name"] == "cell"
+    assert verdict == judge(ReviewSnapshot(structs.replace(review, dry_run=None)), NOW)
+    assert log_keys(ReviewSnapshot(review))["object.name"] == "cell"
     if verdict.patch:
         assert patched(msgspec.json.decode(new), verdict)["metadata"]["annotations"][GATE]
 
@@ -349,4 +349,4 @@ def test_every_review_is_answered(old: bytes, new: bytes, dry_run: bool | None) 
 def test_review_without_objects_is_answered() -> None:
     review = a_review(NOTHING, NOTHING, resource="deployments", name="cell")
 
-    assert judge(DownscaleSnapshot(review), NOW).word == "undecodable"
+    assert judge(ReviewSnapshot(review), NOW).word == "undecodable"

@@ -11,7 +11,7 @@ import yaml
 from msgspec import Raw
 
 from fairlead.contracts.zones import kinds
-from fairlead.contracts.zones.decide.admission.review_reading import DownscaleSnapshot
+from fairlead.contracts.zones.decide.admission.review_reading import ReviewSnapshot
 from fairlead.contracts.zones.decide.phased import phased_rollout
 from fairlead.contracts.zones.decide.phased.gates import gate_of
 from fairlead.contracts.zones.decide.phased.phased_admission import judge
@@ -28,7 +28,7 @@ def test_example_is_held_when_its_image_changes() -> None:
     old["spec"]["template"]["spec"]["containers"][0]["image"] = "frontend:v2.3.0"
 
     first, second = (Raw(msgspec.json.encode(tree)) for tree in (old, new))
-    verdict = judge(DownscaleSnapshot(a_review(first, second, resource="deployments", name="frontend-cell-a")), NOW)
+    verdict = judge(ReviewSnapshot(a_review(first, second, resource="deployments", name="frontend-cell-a")), NOW)
 
     assert verdict.word == "held"
     gate = gate_of(new["metadata"]["annotations"])

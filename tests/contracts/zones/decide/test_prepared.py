@@ -11,7 +11,7 @@ from msgspec import structs
 from fairlead.contracts.zones.decide.admission.downscale_marks import own_question
 from fairlead.contracts.zones.decide.admission.preparation import MOST_PODS, calls_to, normal_path
 from fairlead.contracts.zones.decide.admission.prepare_downscale import outpaced, prepare_downscale
-from fairlead.contracts.zones.decide.admission.review_reading import DownscaleSnapshot
+from fairlead.contracts.zones.decide.admission.review_reading import ReviewSnapshot
 from fairlead.contracts.zones.settings import Settings
 from fairlead.core.act import Does, Patch, PatchKind
 from fairlead.core.ask import Answers, Ask, Bad, Good, Http, Need, Read
@@ -76,11 +76,11 @@ def needed(to: int, settings: Settings | None = None, now: datetime = NOW) -> Ne
     zone = a_prepared_zone("a", 5, group=None)
     answers = there(zone)
     for _ in ("mark", "notes"):
-        need = prepare_downscale(DownscaleSnapshot(a_downscale(zone, to), answers, settings or Settings()), now)
+        need = prepare_downscale(ReviewSnapshot(a_downscale(zone, to), answers, settings or Settings()), now)
         assert isinstance(need, Need)
         (stage,) = need.stages
         answers = Answers({**answers.known, **dict.fromkeys(stage, Good())})
-    need = prepare_downscale(DownscaleSnapshot(a_downscale(zone, to), answers, settings or Settings()), now)
+    need = prepare_downscale(ReviewSnapshot(a_downscale(zone, to), answers, settings or Settings()), now)
     assert isinstance(need, Need)
     return need
 
@@ -321,7 +321,7 @@ def test_a_denial_has_changed_nothing_of_the_statefulset(group: str | None, sett
 def test_who_is_outpaced_is_denied_in_the_words_of_every_denial() -> None:
     world = a_world()
 
-    admit = outpaced(DownscaleSnapshot(a_downscale(world.zones[A], 3)))
+    admit = outpaced(ReviewSnapshot(a_downscale(world.zones[A], 3)))
 
     assert not admit.allowed
     assert f"statefulsets/{A} in namespace test from 5 to 3 replicas" in admit.message

@@ -9,7 +9,7 @@ from hypothesis import strategies as some
 from msgspec import Raw
 
 from fairlead.contracts.zones.configuration_kinds import ConfigurationMeta
-from fairlead.contracts.zones.decide.admission.review_reading import DownscaleSnapshot
+from fairlead.contracts.zones.decide.admission.review_reading import ReviewSnapshot
 from fairlead.contracts.zones.decide.budgets.zpdb import DisruptionBudget, guard_of, judge
 from fairlead.contracts.zones.decide.configurations import InvalidConfiguration
 from kubeloop.objects.review import Review
@@ -162,7 +162,7 @@ def test_a_budget_selects_by_all_of_its_labels() -> None:
 
 
 def reviewed(body: bytes) -> tuple[bool, int, str]:
-    verdict = judge(DownscaleSnapshot(Review("r", name="budget", namespace="test", object=Raw(body))), NOW)
+    verdict = judge(ReviewSnapshot(Review("r", name="budget", namespace="test", object=Raw(body))), NOW)
     return verdict.allowed, verdict.code, verdict.message
 
 

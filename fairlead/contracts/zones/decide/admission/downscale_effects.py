@@ -17,7 +17,7 @@ from fairlead.contracts.zones.decide.admission import downscale_marks
 from fairlead.contracts.zones.decide.admission.last_downscale import annotated, is_repetition
 from fairlead.contracts.zones.decide.admission.preparation import Preparation
 from fairlead.contracts.zones.decide.admission.preparation_note import forgotten, noted
-from fairlead.contracts.zones.decide.admission.review_reading import Downscale, DownscaleSnapshot, denied, sentence
+from fairlead.contracts.zones.decide.admission.review_reading import Downscale, ReviewSnapshot, denied, sentence
 from fairlead.contracts.zones.decide.admission.zone_tracker import Tracked, Tracker
 from fairlead.contracts.zones.kinds import LAST_DOWNSCALE
 from fairlead.core.act import Does, Patch, PatchKind
@@ -34,7 +34,7 @@ AWAITED = Ask(ClientWaiting())
 class DownscaleRequest(Struct, frozen=True):
     """A downscale of a zone that wants to be prepared."""
 
-    seen: DownscaleSnapshot
+    seen: ReviewSnapshot
     now: datetime
     change: Downscale
     zone: StatefulSet

@@ -8,8 +8,8 @@ from fairlead.contracts.zones.decide.admission.review_reading import (
     SCALE,
     WORKLOADS,
     Downscale,
-    DownscaleSnapshot,
     ReviewedWorkload,
+    ReviewSnapshot,
     decoded,
     denied,
     downscale_of,
@@ -25,7 +25,7 @@ from fairlead.core.ask import Bad, Need
 from fairlead.core.decision import Admit
 
 
-def no_downscale(seen: DownscaleSnapshot, now: datetime) -> Admit | Need:
+def no_downscale(seen: ReviewSnapshot, now: datetime) -> Admit | Need:
     """Denied when it is a downscale of a labelled object; whatever cannot be judged is allowed with a warning."""
     change = downscale_of(seen.review)
     if isinstance(change, Admit):
@@ -36,7 +36,7 @@ def no_downscale(seen: DownscaleSnapshot, now: datetime) -> Admit | Need:
     return _judged(seen, change, labels)
 
 
-def _parent_labels(seen: DownscaleSnapshot) -> dict[str, str] | Admit | Need:
+def _parent_labels(seen: ReviewSnapshot) -> dict[str, str] | Admit | Need:
     """Section 3.10 step 5: a Scale has no labels of its parent, so the parent is read."""
     resource = WORKLOADS.get(seen.review.resource.resource)
     if resource is None:
@@ -52,7 +52,7 @@ def _parent_labels(seen: DownscaleSnapshot) -> dict[str, str] | Admit | Need:
     return unread_parent(seen.review, None) if parent is None else parent.labels
 
 
-def _judged(seen: DownscaleSnapshot, change: Downscale, labels: dict[str, str]) -> Admit:
+def _judged(seen: ReviewSnapshot, change: Downscale, labels: dict[str, str]) -> Admit:
     """Section 3.10 steps 6 and 7."""
     if labels.get(NO_DOWNSCALE) != "true":
         return ignored("not-labelled")

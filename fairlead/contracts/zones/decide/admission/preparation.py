@@ -12,7 +12,7 @@ from urllib.parse import quote
 from msgspec import Struct, structs
 
 from fairlead.contracts.zones.decide.addresses import pod_host, unaddressable
-from fairlead.contracts.zones.decide.admission.review_reading import Downscale, DownscaleSnapshot
+from fairlead.contracts.zones.decide.admission.review_reading import Downscale, ReviewSnapshot
 from fairlead.contracts.zones.kinds import PREPARE_PATH, PREPARE_PORT
 from fairlead.contracts.zones.settings import Settings
 from fairlead.core.ask import Answers, Ask, Bad, Http
@@ -91,7 +91,7 @@ def refusal_of(zone: StatefulSet, change: Downscale, start: int) -> PreparationR
 
 
 def preparation_of(
-    zone: StatefulSet, change: Downscale, start: int, seen: DownscaleSnapshot
+    zone: StatefulSet, change: Downscale, start: int, seen: ReviewSnapshot
 ) -> Preparation | PreparationRefusal:
     """For the zone as it is: whatever a review says it had before, no pod is called that it does not have.
 

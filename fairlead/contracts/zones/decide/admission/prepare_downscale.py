@@ -22,7 +22,7 @@ from fairlead.contracts.zones.decide.admission.preparation import Preparation, p
 from fairlead.contracts.zones.decide.admission.review_reading import (
     SCALE,
     Downscale,
-    DownscaleSnapshot,
+    ReviewSnapshot,
     decoded,
     denied,
     downscale_of,
@@ -44,7 +44,7 @@ NOT_THERE = "the cluster has no such StatefulSet, or another one of this name; t
 """Reviews are not signed: a made up one must at least speak of what is there, down to its UID, to have pods called."""
 
 
-def prepare_downscale(seen: DownscaleSnapshot, now: datetime) -> Admit | Need | StartOver:
+def prepare_downscale(seen: ReviewSnapshot, now: datetime) -> Admit | Need | StartOver:
     """Allowed at once where nothing is asked of the pods, else when the group is at rest and they have prepared."""
     if seen.review.is_dry_run:
         return ignored("dry-run")
@@ -75,7 +75,7 @@ def prepare_downscale(seen: DownscaleSnapshot, now: datetime) -> Admit | Need | 
     return carried_out(judged, record, mark) if isinstance(judged, DownscaleRequest) else judged
 
 
-def outpaced(seen: DownscaleSnapshot) -> Admit:
+def outpaced(seen: ReviewSnapshot) -> Admit:
     """The answer when others have taken and ended the mark of the group for as long as there was time."""
     change = downscale_of(seen.review)
     if isinstance(change, Admit):
@@ -84,7 +84,7 @@ def outpaced(seen: DownscaleSnapshot) -> Admit:
     return denied("outpaced", f"{sentence(seen.review, change)} is not allowed: {because}")
 
 
-def _zone(seen: DownscaleSnapshot, change: Downscale) -> StatefulSet | Admit | Need:
+def _zone(seen: ReviewSnapshot, change: Downscale) -> StatefulSet | Admit | Need:
     """Section 3.11 step 3: the StatefulSet, as it was before or as it is when only its Scale is reviewed."""
     review = seen.review
     if change.kind == STATEFULSETS.kind:
@@ -109,7 +109,7 @@ class _Wanted(Struct, frozen=True):
     spec: _Spec | None = None
 
 
-def _start(seen: DownscaleSnapshot, change: Downscale, zone: StatefulSet) -> int:
+def _start(seen: ReviewSnapshot, change: Downscale, zone: StatefulSet) -> int:
     """The first ordinal after the change; a Scale does not change it."""
     if change.kind == SCALE:
         return zone.spec.ordinals.start

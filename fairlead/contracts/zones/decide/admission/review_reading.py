@@ -29,8 +29,8 @@ KINDS = {SCALE: "autoscaling", **{each.kind: each.group for each in WORKLOADS.va
 """Kinds whose replicas are understood, with their API group."""
 
 
-class DownscaleSnapshot(Struct, frozen=True):
-    """All that the answer to a review is made of."""
+class ReviewSnapshot(Struct, frozen=True):
+    """All that the answer to a review is made of, whichever webhook of zones it comes to."""
 
     review: Review
     answers: Answers = Answers()
@@ -151,7 +151,7 @@ def sentence(review: Review, change: Downscale) -> str:
     return f"downscale of {name_of(review)} {where} from {change.old} to {change.new} replicas"
 
 
-def log_keys(seen: DownscaleSnapshot) -> dict[str, str]:
+def log_keys(seen: ReviewSnapshot) -> dict[str, str]:
     """Keys of every log record about a review, with the replicas where an object has them (section 2.11)."""
     review = seen.review
     keys = {

@@ -12,7 +12,7 @@ import msgspec
 from msgspec import Struct
 
 from fairlead.contracts.zones.configuration_kinds import ZPDBS, ConfigurationMeta
-from fairlead.contracts.zones.decide.admission.review_reading import DownscaleSnapshot
+from fairlead.contracts.zones.decide.admission.review_reading import ReviewSnapshot
 from fairlead.contracts.zones.decide.budgets.partitions import Expression, compiled, partition
 from fairlead.contracts.zones.decide.configurations import InvalidConfiguration
 from fairlead.core.decision import Admit
@@ -203,7 +203,7 @@ class _Given(Struct, frozen=True, rename="camel"):
     spec: object = None
 
 
-def judge(seen: DownscaleSnapshot, now: datetime) -> Admit:
+def judge(seen: ReviewSnapshot, now: datetime) -> Admit:
     """The zpdb-validation webhook: code 400 and a message that begins with the field, or allowed; nothing is asked."""
     try:
         given = msgspec.json.decode(seen.review.object, type=_Given)

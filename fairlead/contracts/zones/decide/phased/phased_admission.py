@@ -13,7 +13,7 @@ import msgspec
 from msgspec import Raw, Struct
 
 from fairlead.contracts.zones.decide.admission.review_reading import (
-    DownscaleSnapshot,
+    ReviewSnapshot,
     decoded,
     ignored,
     name_of,
@@ -75,7 +75,7 @@ class _Update(Struct, frozen=True):
     after: str
 
 
-def judge(seen: DownscaleSnapshot, now: datetime) -> Admit:
+def judge(seen: ReviewSnapshot, now: datetime) -> Admit:
     """Always allowed; with a patch where the gate needs one."""
     review = seen.review
     if (review.operation, review.sub_resource, review.resource.resource) != ("UPDATE", "", DEPLOYMENTS.plural):
