@@ -1,41 +1,50 @@
 """What is done with a box, and the document of it."""
 
-from __future__ import annotations
-
 from datetime import datetime
 
 import msgspec
 
 from fairlead.core.act import Does, Patch, PatchKind
-from fairlead.core.decision import Decision, Hold, Move
+from fairlead.core.decision import Decision, Hold, Move, Verdict
 from fairlead.core.explain import Block, Explain, Stands
 from fairlead.core.outcome import outcome_of
 from fairlead.core.reason import Reason
 from kubeloop.objects.meta import Ref
 from tests.toy.kinds import BOXES, Box
 
-PART, NOUN = "toy", "box"
+
+def refuse(seen: Box, _: datetime) -> Verdict | None:
+    return None if seen.spec.colour else Hold(Reason.SPEC_INVALID)
 
 
-def decide(seen: Box, _: datetime) -> Decision:
-    metadata, wanted, painted = seen.metadata, seen.spec, seen.status.colour
-    if not wanted.colour:
-        return Decision("refuse", Hold(Reason.SPEC_INVALID))
-    if wanted.paused:
-        return Decision("pause", Hold(Reason.PAUSED))
-    if painted == wanted.colour:
-        return Decision("complete", Hold(Reason.COMPLETE))
-    paint = Patch(
+def pause(seen: Box, _: datetime) -> Verdict | None:
+    return Hold(Reason.PAUSED) if seen.spec.paused else None
+
+
+def paint(seen: Box, _: datetime) -> Verdict | None:
+    metadata, wanted, painted = seen.metadata, seen.spec.colour, seen.status.colour
+    if painted == wanted:
+        return None
+    write = Patch(
         ref=Ref(BOXES, metadata.namespace, metadata.name, metadata.uid),
         does=Does.REPORT_STATUS,
         scope=metadata.uid,
         kind=PatchKind.MERGE,
-        body=msgspec.json.encode({"metadata": {"uid": metadata.uid}, "status": {"colour": wanted.colour}}),
+        body=msgspec.json.encode({"metadata": {"uid": metadata.uid}, "status": {"colour": wanted}}),
         subresource="status",
         change_from=painted,
-        change_to=wanted.colour,
+        change_to=wanted,
     )
-    return Decision("paint", Move(Reason.ROLLING, (paint,)))
+    return Move(Reason.ROLLING, (write,))
+
+
+PART, NOUN = "toy", "box"
+RULES = (refuse, pause, paint)
+
+
+def decide(seen: Box, now: datetime) -> Decision:
+    answers = ((rule.__name__, rule(seen, now)) for rule in RULES)
+    return next((Decision(name, made) for name, made in answers if made), Decision("complete", Hold(Reason.COMPLETE)))
 
 
 def explain(seen: Box, decision: Decision, _: datetime) -> Explain:

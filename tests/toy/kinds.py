@@ -1,14 +1,11 @@
-"""Boxes: what they carry, and their definition."""
-
-from typing import Any
+"""Boxes: what is read of them, and their definition."""
 
 from msgspec import Struct
 
+from fairlead.core.schema_parts import TEXT, Json, definition, object_of
 from kubeloop.objects.meta import Meta, Resource
 
-GROUP = "toy.example"
-BOXES = Resource(GROUP, "v1", "boxes", "Box")
-OWN_LABELS = {"app.kubernetes.io/name": "toy-operator"}
+BOXES = Resource("toy.example", "v1", "boxes", "Box")
 
 
 class Colour(Struct, frozen=True):
@@ -26,11 +23,6 @@ class Box(Struct, frozen=True):
     status: Colour = Colour()
 
 
-def definitions() -> tuple[dict[str, Any], ...]:
-    colour = {"type": "object", "properties": {"colour": {"type": "string"}, "paused": {"type": "boolean"}}}
-    schema = {"openAPIV3Schema": {"type": "object", "properties": {"spec": colour, "status": colour}}}
-    version = {"name": "v1", "served": True, "storage": True, "schema": schema, "subresources": {"status": {}}}
-    names = {"plural": BOXES.plural, "singular": "box", "kind": BOXES.kind}
-    spec = {"group": GROUP, "scope": "Namespaced", "names": names, "versions": [version]}
-    made = {"apiVersion": "apiextensions.k8s.io/v1", "kind": "CustomResourceDefinition", "spec": spec}
-    return (made | {"metadata": {"name": f"{BOXES.plural}.{GROUP}"}},)
+def definitions() -> tuple[Json, ...]:
+    painted = object_of("A colour.", colour=TEXT, paused={"type": "boolean"})
+    return (definition(BOXES, object_of("A box.", spec=painted, status=painted), {"status": {}}),)

@@ -15,9 +15,8 @@ def key_of(seen: Box) -> RolloutKey:
 
 
 def part(context: PartContext, _: object) -> Part:
-    boxes: dict[str, Informer[Any]] = {
-        name: context.caches.informer(BOXES, Box, namespace=name) for name in context.namespaces or ("",)
-    }
+    caches, namespaces = context.caches, context.namespaces or ("",)
+    boxes: dict[str, Informer[Any]] = {name: caches.informer(BOXES, Box, namespace=name) for name in namespaces}
 
     def of(key: RolloutKey) -> Box | None:
         return (boxes.get(key.namespace) or boxes[""]).store.get(*key)
