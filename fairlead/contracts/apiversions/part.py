@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from fairlead.contracts.apiversions.attaching import Attaching, owner_of, webhook_of
+from fairlead.contracts.apiversions.attach_controller import AttachedDefinitions, owner_of, webhook_of
 from fairlead.contracts.apiversions.conversion_service import ConversionService
 from fairlead.contracts.apiversions.convertible import ConvertibleNote
-from fairlead.contracts.apiversions.kept_rules import keeping
+from fairlead.contracts.apiversions.kept_rules_controller import rules_controller
 from fairlead.contracts.apiversions.kinds import PART
 from fairlead.contracts.apiversions.kubelet_nudge import KubeletNudge
 from fairlead.contracts.apiversions.metrics import ConversionMetrics
@@ -30,7 +30,7 @@ def part(context: PartContext, given: ApiVersionsSettings) -> Part:
     if given.upgrades.offline == "auto":
         moves = (*moves, OwnUpgrades(context, given).run)
     webhook, owner = webhook_of(given, context.home), owner_of(given, context.home)
-    kept = keeping(book, context.home, lambda tree: given.serves and is_ours(tree, webhook, owner))
+    kept = rules_controller(book, context.home, lambda tree: given.serves and is_ours(tree, webhook, owner))
     rights = missing_rights(context, book, migrations, told_about(context, given))
     if not given.serves:
         return Part(name=PART, controllers=(kept, rights), replica_tasks=(book.run,), leader_tasks=moves, jobs=jobs)
@@ -38,16 +38,16 @@ def part(context: PartContext, given: ApiVersionsSettings) -> Part:
     certificates = WebhookCertificates(context, given)
     if context.conversion is not None:
         context.conversion.bundle = certificates.bundle
-    attaching = Attaching(book, given, context.home, certificates.bundle, metrics.show_probes)
+    attached = AttachedDefinitions(book, given, context.home, certificates.bundle, metrics.show_probes)
     return Part(
         name=PART,
-        controllers=(kept, rights, attaching.controller, *certificates.controllers),
+        controllers=(kept, rights, attached.controller, *certificates.controllers),
         shared_routes=(service.routes(),),
         certificates=certificates.shown,
         before_leading=(certificates.prepare,),
         replica_tasks=(book.run, ConvertibleNote(context, given, book).run, KubeletNudge(context, given).run),
         leader_tasks=moves,
         jobs=jobs,
-        leads=attaching.leads,
+        leads=attached.leads,
         obstacle=lambda: certificates.obstacle() or service.obstacle(),
     )

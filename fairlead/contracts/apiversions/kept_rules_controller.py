@@ -15,7 +15,9 @@ NAME = "conversion-rules"
 DONE = {Does.KEEP_RULES: LogRecord("info", "conversion rules kept")}
 
 
-def keeping(book: RuleBook, home: str, is_attached: Callable[[Tree], bool] = lambda _: False) -> Controller[RulesSeen]:
+def rules_controller(
+    book: RuleBook, home: str, is_attached: Callable[[Tree], bool] = lambda _: False
+) -> Controller[RulesSeen]:
     """Keys are definitions, and ConfigMaps of which nobody knows what definition they are about.
 
     `is_attached` says whether a definition names this operator.

@@ -57,7 +57,7 @@ class _Probe(Struct, frozen=True):
     at: datetime
 
 
-class Attaching:
+class AttachedDefinitions:
     """Of one process. `bundle` is what whoever begins to call here is to trust; `shown` hears what probes say."""
 
     def __init__(
