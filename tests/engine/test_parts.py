@@ -12,7 +12,7 @@ from msgspec import structs
 
 import fairlead
 from fairlead.contracts.apiversions import part as apiversions
-from fairlead.contracts.apiversions.attach_controller import shared_conversion
+from fairlead.contracts.apiversions.conversion_listener import shared_conversion
 from fairlead.contracts.apiversions.settings import ApiVersionsSettings, CertificateSettings
 from fairlead.contracts.environments.controllers import environments
 from fairlead.contracts.environments.conversion import Converting

@@ -9,12 +9,13 @@ from typing import Any
 
 from msgspec import Struct, structs
 
+from fairlead.contracts.apiversions.conversion_listener import owner_of, webhook_of
 from fairlead.contracts.apiversions.decide.attachment import SPACED, AttachSet, AttachSnapshot, attach
 from fairlead.contracts.apiversions.decide.kept_rules import ATTACHED
 from fairlead.contracts.apiversions.decide.loaded_rules import Loaded
 from fairlead.contracts.apiversions.decide.pruned_leaves import schemas_of
 from fairlead.contracts.apiversions.decide.trees import Tree
-from fairlead.contracts.apiversions.kinds import CA_MANAGER, CONVERTIBLE, CRD_OWNER, CRD_REVISION, MANAGER
+from fairlead.contracts.apiversions.kinds import CONVERTIBLE
 from fairlead.contracts.apiversions.rule_book import RuleBook
 from fairlead.contracts.apiversions.samples import sample
 from fairlead.contracts.apiversions.settings import ApiVersionsSettings
@@ -23,16 +24,13 @@ from fairlead.core.ask import Answers, Good
 from fairlead.core.decision import Decision, Hold
 from fairlead.engine.certificates import pairs
 from fairlead.engine.controller import BackOff, Controller, LogRecord, RolloutKey, Wake
-from fairlead.engine.conversion.review import Manner
-from fairlead.engine.conversion.webhook import ReviewTerms
 from fairlead.engine.decide import conversion_probe
 from fairlead.engine.decide.conversion_probe import Probed, ProbeResult
 from fairlead.engine.decide.definition_rounds import Repairs
 from fairlead.engine.decide.definitions import definition_in
-from fairlead.engine.decide.owned_definitions import DefinitionOwner, is_ours
-from fairlead.engine.decide.registration import DEFINITIONS, ConversionWebhook, authority_of
+from fairlead.engine.decide.owned_definitions import is_ours
+from fairlead.engine.decide.registration import DEFINITIONS, authority_of
 from fairlead.engine.decide.replicas import ReplicaQuestion
-from fairlead.engine.shared_conversion import SharedConversion
 from kubeloop import clock
 from kubeloop.errors import Garbled
 from kubeloop.informer import Informer
@@ -201,37 +199,6 @@ class AttachedDefinitions:
     def _wrote(self, key: RolloutKey, writes: tuple[AnyWrite, ...]) -> None:
         if any(each.does is Does.REPAIR_DEFINITION for each in writes):
             self._repairs[key.name] = self._repairs.get(key.name, Repairs()).after(clock.now())
-
-
-def webhook_of(settings: ApiVersionsSettings, home: str) -> ConversionWebhook:
-    """Where API servers find this operator."""
-    name, namespace = settings.service_name or MANAGER, settings.service_namespace or home
-    return ConversionWebhook(name=name, namespace=namespace, port=settings.service_port)
-
-
-def shared_conversion(settings: ApiVersionsSettings, home: str) -> SharedConversion | None:
-    """The listener of this part, for kinds of others; None where it serves none."""
-    if not settings.serves:
-        return None
-    webhook = webhook_of(settings, home)
-    replicas = ReplicaQuestion(webhook.namespace, webhook.name, CONVERTIBLE)
-    limits = settings.reviews
-    reviews = ReviewTerms(
-        largest=limits.largest, longest=limits.timeout, at_once=limits.concurrent, manner=Manner(in_words=True)
-    )
-    return SharedConversion(webhook, settings.port, owner_of(settings, home), replicas, reviews)
-
-
-def owner_of(settings: ApiVersionsSettings, home: str) -> DefinitionOwner:
-    """As whom definitions are written."""
-    return DefinitionOwner(
-        manager=MANAGER,
-        ca_manager=CA_MANAGER,
-        namespace=home,
-        owner_key=CRD_OWNER,
-        revision_key=CRD_REVISION,
-        takes_over=settings.takes_over,
-    )
 
 
 def _key(name: str) -> RolloutKey:

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from fairlead.contracts.apiversions.attach_controller import AttachedDefinitions, owner_of, webhook_of
+from fairlead.contracts.apiversions.attach_controller import AttachedDefinitions
+from fairlead.contracts.apiversions.conversion_listener import owner_of, webhook_of
 from fairlead.contracts.apiversions.conversion_service import ConversionService
 from fairlead.contracts.apiversions.convertible import ConvertibleNote
 from fairlead.contracts.apiversions.kept_rules_controller import rules_controller
