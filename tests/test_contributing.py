@@ -11,6 +11,8 @@ from pathlib import Path
 import pytest
 import yaml
 
+from fairlead.contracts import CONTRACTS
+
 ROOT = Path(__file__).parent.parent
 TEXT = (ROOT / "CONTRIBUTING.md").read_text()
 COMMANDS = re.findall(r"^\.venv/bin/python -m pytest .+$", TEXT, re.MULTILINE)
@@ -29,7 +31,7 @@ def test_the_rooms_of_a_contract_are_those_that_each_has() -> None:
     (sentence,) = re.findall(r"with the rooms that the other contracts have: (.+)\.", TEXT)
     rooms = re.findall(r"`([\w./]+)`", sentence)
 
-    for contract in ("zones", "environments"):
+    for contract in CONTRACTS:
         folder = ROOT / "fairlead" / "contracts" / contract
         assert [room for room in rooms if not (folder / room).exists()] == []
 

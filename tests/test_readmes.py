@@ -12,6 +12,7 @@ from typing import Any
 
 import pytest
 
+from fairlead.contracts import CONTRACTS
 from kubeloop.worker import work
 from kubesim import VirtualCluster
 
@@ -24,6 +25,16 @@ def example(readme: str) -> dict[str, Any]:
     names: dict[str, Any] = {"__name__": "example"}
     exec(compile(source, readme, "exec", dont_inherit=True), names)  # noqa: S102  it is our own
     return names
+
+
+@pytest.mark.parametrize("document", ["README.md", "docs/cli.md"])
+def test_every_part_that_there_is_can_be_chosen(document: str) -> None:
+    text = (ROOT / document).read_text()
+    command = re.findall(r"`--parts ([a-z,]+) --config FILE`", text)
+    sentence = re.findall(r"^`--parts` names the contracts to serve: (.+), or several", text, re.MULTILINE)
+
+    (named,) = [*(each.split(",") for each in command), *(re.findall(r"`(\w+)`", each) for each in sentence)]
+    assert named == [*CONTRACTS]
 
 
 def test_the_pod_of_kubesims_example_runs_after_twelve_hours() -> None:
