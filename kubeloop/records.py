@@ -4,7 +4,7 @@ Whoever must not act at the same time as another reads the record before anythin
 two that read the same version one is told that it came too late. There are no locks to be left behind.
 A version never comes back, also not that of a record which was removed: who read "there is none" and finds none again
 would otherwise not learn that somebody began and ended meanwhile. What is left of a removed record goes when nobody can
-be at work any more who read before it was made (`sweep`).
+be at work any more who read before it was made (`record_sweep`).
 """
 
 from __future__ import annotations

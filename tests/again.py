@@ -185,7 +185,7 @@ REPEATED: tuple[Repeated, ...] = (
     Repeated(
         "pods that wait for minReadySeconds on the embedded cluster, marked pods on the real one",
         {
-            "tests/e2e/test_zones_wishes.py": (
+            "tests/e2e/test_zones_rollout_features.py": (
                 "test_each_pod_is_ready_for_min_ready_seconds_before_the_next_goes[real]",
             ),
         },
