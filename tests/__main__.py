@@ -120,7 +120,7 @@ class Run:
         found, unknown = again.found(told)
         for entry in unknown:
             self.total = self.total.plus(Count(failed=1))
-            _say(f"tests/again.py names {entry}, and there is no such test on the real control plane")
+            _say(f"tests/again.py names {entry}, and no such test runs, or none on the real control plane")
         return found
 
     @property

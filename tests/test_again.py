@@ -10,7 +10,7 @@ import pytest
 
 from tests import again
 from tests.__main__ import AGAIN, ROOT, Again, Run
-from tests.again import REPEATED, Repeated
+from tests.again import REPEATED, Repeated, names_of
 from tests.outcome import Count
 from tests.shards import Case
 
@@ -23,7 +23,7 @@ CASES = [Case(SIM, real=False), *(Case(name, real=True) for name in (REAL, ROW, 
 
 def repeated(entry: str) -> Repeated:
     file, _, test = entry.partition("::")
-    return Repeated("others", {file: (test,) if test else ()})
+    return Repeated("others", {}, {file: (test,) if test else ()})
 
 
 @pytest.mark.parametrize(
@@ -49,7 +49,7 @@ def test_a_run_leaves_out_what_is_repeated_and_the_other_command_runs_it(
 def test_what_names_no_test_on_the_real_control_plane_fails_the_run(
     entry: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    monkeypatch.setattr(again, "REPEATED", (repeated(entry), Repeated("others", {"tests/not/collected.py": ()})))
+    monkeypatch.setattr(again, "REPEATED", (repeated(entry), Repeated("others", {}, {"tests/not/collected.py": ()})))
     run = Run(tmp_path)
 
     assert list(run.chosen(CASES)) == CASES
@@ -57,12 +57,26 @@ def test_what_names_no_test_on_the_real_control_plane_fails_the_run(
     assert entry in capsys.readouterr().out
 
 
+@pytest.mark.parametrize("guard", [f"{FILE}::test_c", ROW, f"{FILE}::test_a[other]"])
+def test_a_guard_that_does_not_run_fails_the_run(
+    guard: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """One that is left out itself guards nothing."""
+    guards = {FILE: (guard.partition("::")[2], "test_a[sim]", "test_b"), "tests/not/collected.py": ("test_d",)}
+    monkeypatch.setattr(again, "REPEATED", (Repeated("others", guards, {FILE: ("test_b[x-real]",)}),))
+    run = Run(tmp_path)
+
+    assert ROW not in {case.name for case in run.chosen(CASES)}
+    assert run.total == Count(failed=1)
+    assert guard in capsys.readouterr().out
+
+
 def test_every_entry_is_there_and_stands_once() -> None:
     """That rows are there only a run can know, which has collected them."""
-    entries = [name for each in REPEATED for name in each.names]
+    entries = [name for each in REPEATED for name in names_of(each.tests)]
 
     assert len(entries) == len(set(entries))
-    for entry in entries:
+    for entry in [*entries, *(guard for each in REPEATED for guard in names_of(each.guards))]:
         file, _, test = entry.partition("::")
         tree = ast.parse((ROOT / file).read_text())
         functions = {node.name for node in ast.walk(tree) if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef)}
