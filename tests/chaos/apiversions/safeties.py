@@ -19,7 +19,7 @@ from fairlead.contracts.apiversions.decide import (
     payload,
     reference_fix,
 )
-from fairlead.contracts.apiversions.decide.offline import object_parts, stopping
+from fairlead.contracts.apiversions.decide.offline import object_parts, standstill
 from fairlead.contracts.apiversions.decide.payload import Payload, PayloadVerdict
 from fairlead.contracts.apiversions.decide.version_uses import Uses
 from fairlead.contracts.apiversions.rule_tests import RuleTests
@@ -170,7 +170,7 @@ def references_and_more(patch: pytest.MonkeyPatch) -> None:
 
 def nothing_is_frozen(patch: pytest.MonkeyPatch) -> None:
     """The policy is there, and denies nobody."""
-    real = stopping.policy_of
+    real = standstill.policy_of
 
     def policy_of(scene: Any) -> Any:
         tree = real(scene)
@@ -178,7 +178,7 @@ def nothing_is_frozen(patch: pytest.MonkeyPatch) -> None:
             each["expression"] = "true"
         return tree
 
-    patch.setattr(stopping, "policy_of", policy_of)
+    patch.setattr(standstill, "policy_of", policy_of)
 
 
 def the_gate_is_open(patch: pytest.MonkeyPatch) -> None:

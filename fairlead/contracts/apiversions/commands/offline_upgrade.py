@@ -19,9 +19,9 @@ from fairlead.contracts.apiversions.commands.live_definition import NoDefinition
 from fairlead.contracts.apiversions.commands.no_namespaces import refuse_namespaces
 from fairlead.contracts.apiversions.commands.said import complain, show
 from fairlead.contracts.apiversions.commands.upgrade_texts import outcome_of, plan_text, rehearsal_text
-from fairlead.contracts.apiversions.decide.offline import rehearsing
+from fairlead.contracts.apiversions.decide.offline import rehearsal
 from fairlead.contracts.apiversions.decide.offline.backup_format import BadBackup
-from fairlead.contracts.apiversions.decide.offline.rehearsing import RehearsalJournal, RehearsalWorld
+from fairlead.contracts.apiversions.decide.offline.rehearsal import RehearsalJournal, RehearsalWorld
 from fairlead.contracts.apiversions.decide.offline.upgrade_journal import (
     FINAL,
     UpgradeEnd,
@@ -265,7 +265,7 @@ class _Begun:
             name="rehearse",
             record="rehearsal",
             journal=RehearsalJournal,
-            decide=rehearsing.decide,
+            decide=rehearsal.decide,
             world=world,
             tally=lambda journal: RunProgress(
                 subject=plan.crd, phase="Planned", done=journal.done, failed=journal.failed

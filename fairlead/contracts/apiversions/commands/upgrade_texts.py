@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from fairlead.contracts.apiversions.decide.offline.rehearsing import RehearsalJournal
+from fairlead.contracts.apiversions.decide.offline.rehearsal import RehearsalJournal
 from fairlead.contracts.apiversions.decide.offline.upgrade_journal import UpgradeJournal, UpgradePhase
 from fairlead.contracts.apiversions.upgrade_plans import UpgradePlan
 from fairlead.core.amounts import counted

@@ -6,7 +6,7 @@ from hashlib import sha256
 
 import msgspec
 
-from fairlead.contracts.apiversions.decide.offline.scene import Scene
+from fairlead.contracts.apiversions.decide.offline.step_context import StepContext
 from fairlead.contracts.apiversions.decide.offline.upgrade_journal import MANAGER, UpgradePhase
 from fairlead.core.act import Create, Does
 from fairlead.core.domain import DOMAIN
@@ -17,9 +17,9 @@ NAMESPACE = "default"
 """Of Events about what has no namespace."""
 
 
-def event_of(scene: Scene, phase: UpgradePhase) -> Create:
+def event_of(context: StepContext, phase: UpgradePhase) -> Create:
     """One for each upgrade and its end, however often it is told."""
-    journal = scene.journal
+    journal = context.journal
     begun = "" if journal.introduced_at is None else journal.introduced_at.isoformat()
     mark = sha256(f"{journal.uid} {begun} {phase.value}".encode()).hexdigest()[:16]
     text, reason = f"every object is in {journal.new}", "OfflineUpgradeSucceeded"
@@ -31,7 +31,7 @@ def event_of(scene: Scene, phase: UpgradePhase) -> Create:
         "apiVersion": EVENTS.api_version,
         "kind": EVENTS.kind,
         "metadata": {"name": name, "namespace": NAMESPACE},
-        "eventTime": scene.now.strftime("%Y-%m-%dT%H:%M:%S.%fZ"),
+        "eventTime": context.now.strftime("%Y-%m-%dT%H:%M:%S.%fZ"),
         "reportingController": f"{DOMAIN}/{MANAGER}",
         "reportingInstance": MANAGER,
         "action": "OfflineUpgrade",

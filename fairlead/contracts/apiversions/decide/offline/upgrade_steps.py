@@ -12,12 +12,11 @@ from datetime import datetime
 
 from msgspec import structs
 
-from fairlead.contracts.apiversions.decide.offline.converting import comparing, converting
+from fairlead.contracts.apiversions.decide.offline.object_conversion import comparing, converting
 from fairlead.contracts.apiversions.decide.offline.outcome_event import event_of
-from fairlead.contracts.apiversions.decide.offline.pointing import own, point
-from fairlead.contracts.apiversions.decide.offline.reverting import restoring, revert, take_back
-from fairlead.contracts.apiversions.decide.offline.scene import DefinitionLost, Scene
-from fairlead.contracts.apiversions.decide.offline.stopping import kept_stopped, start, stop
+from fairlead.contracts.apiversions.decide.offline.ownership import own, point
+from fairlead.contracts.apiversions.decide.offline.standstill import kept_stopped, start, stop
+from fairlead.contracts.apiversions.decide.offline.step_context import DefinitionLost, StepContext
 from fairlead.contracts.apiversions.decide.offline.upgrade_journal import (
     FINAL,
     UpgradeEnd,
@@ -29,6 +28,7 @@ from fairlead.contracts.apiversions.decide.offline.upgrade_journal import (
     moving,
     stopped,
 )
+from fairlead.contracts.apiversions.decide.offline.upgrade_undo import restoring, revert, take_back
 from fairlead.contracts.apiversions.decide.offline.upgraded_definitions import introduced, is_as_before, unserved
 from fairlead.contracts.apiversions.decide.offline.walks import Interrupted, Unanswered, Unfit
 from fairlead.core.ask import Need
@@ -52,8 +52,8 @@ def step(seen: UpgradeSnapshot, now: datetime) -> UpgradeOutcome:
     if journal.phase in FINAL or journal.end is not None:
         return StepResult(journal, Decision("rest", Hold(Reason.COMPLETE)))
     try:
-        scene = Scene(seen, now, journal)
-        return (_guarded(scene) if journal.phase in GUARDED else None) or PHASES[journal.phase](scene)
+        context = StepContext(seen, now, journal)
+        return (_guarded(context) if journal.phase in GUARDED else None) or PHASES[journal.phase](context)
     except Unanswered as lacking:
         return Need(((lacking.question,),))
     except Interrupted as error:
@@ -92,38 +92,38 @@ def _has_defined(journal: UpgradeJournal) -> bool:
     return journal.phase not in UNDOES and not is_before
 
 
-def _guarded(scene: Scene) -> UpgradeOutcome | None:
+def _guarded(context: StepContext) -> UpgradeOutcome | None:
     """None while it is the definition of the beginning, and nobody else works with its objects."""
-    scene.definition()
-    return kept_stopped(scene)
+    context.definition()
+    return kept_stopped(context)
 
 
-def _introduce(scene: Scene) -> UpgradeOutcome:
-    world, journal = scene.world, scene.journal
+def _introduce(context: StepContext) -> UpgradeOutcome:
+    world, journal = context.world, context.journal
     if journal.introduced_at is None:  # written down before the first write: what is made later may be new
-        if not is_as_before(scene.definition(), world.before):
+        if not is_as_before(context.definition(), world.before):
             text = (
                 f"{journal.crd} was changed since the backup began, and its old versions would be written back as they"
                 " were; nothing is converted yet, so undo this upgrade and begin another"
             )
             return stopped(journal, text, UpgradeEnd.CHANGED)
-        return moving(structs.replace(journal, introduced_at=scene.now), "introduce", scene.now)
-    scene.define(lambda live: introduced(live, world.before, world.wanted, journal.new), "new storage")
-    if not scene.serves(journal.old, journal.new):
-        return scene.wait("await_new_version", about=scene.lacks_versions)
-    return scene.enter(UpgradePhase.CONVERTING)
+        return moving(structs.replace(journal, introduced_at=context.now), "introduce", context.now)
+    context.define(lambda live: introduced(live, world.before, world.wanted, journal.new), "new storage")
+    if not context.serves(journal.old, journal.new):
+        return context.wait("await_new_version", about=context.lacks_versions)
+    return context.enter(UpgradePhase.CONVERTING)
 
 
-def _unserve(scene: Scene) -> UpgradeOutcome:
-    world, new = scene.world, scene.journal.new
-    removed = scene.journal.remove
-    scene.define(lambda live: unserved(live, world.before, world.wanted, new, removed=removed), "old unserved")
-    return scene.enter(UpgradePhase.STARTED)
+def _unserve(context: StepContext) -> UpgradeOutcome:
+    world, new = context.world, context.journal.new
+    removed = context.journal.remove
+    context.define(lambda live: unserved(live, world.before, world.wanted, new, removed=removed), "old unserved")
+    return context.enter(UpgradePhase.STARTED)
 
 
-def _stored(scene: Scene, then: UpgradePhase) -> UpgradeOutcome:
+def _stored(context: StepContext, then: UpgradePhase) -> UpgradeOutcome:
     """A storage migration to its end: all objects are proven to be stored in the storage version."""
-    journal, world = scene.journal, scene.world
+    journal, world = context.journal, context.world
     view = StorageView(
         crd=journal.crd, run=journal.phase.value, page_size=world.page, settle_seconds=world.settle_seconds
     )
@@ -135,13 +135,13 @@ def _stored(scene: Scene, then: UpgradePhase) -> UpgradeOutcome:
     if held is not None and journal.freeze and not held.built_in_failed:
         # The cluster's own migration is somebody else, to whom writes are denied.
         held = structs.replace(held, built_in_failed="objects are frozen")
-    turn = _storage_step(JobSnapshot(scene.seen.record, scene.seen.answers, view, held), scene.now)
+    turn = _storage_step(JobSnapshot(context.seen.record, context.seen.answers, view, held), context.now)
     if isinstance(turn, Need):
         return turn
     after = structs.replace(journal, migration=turn.journal)
     match turn.journal.phase:
         case Storage.CLEAN:
-            return entering(structs.replace(after, migration=None), then, scene.now)
+            return entering(structs.replace(after, migration=None), then, context.now)
         case Storage.INCOMPLETE | Storage.CONFLICT:
             return stopped(after, f"the migration did not end: {turn.journal.problem}", UpgradeEnd.FAILED)
     if turn.journal.problem:
@@ -149,39 +149,39 @@ def _stored(scene: Scene, then: UpgradePhase) -> UpgradeOutcome:
     return StepResult(after, turn.decision)
 
 
-def _finish(scene: Scene, phase: UpgradePhase) -> UpgradeOutcome:
+def _finish(context: StepContext, phase: UpgradePhase) -> UpgradeOutcome:
     """People are told by an Event, and that nobody could be told stops nothing."""
-    told = event_of(scene, phase)
-    if told not in scene.seen.answers.known:
+    told = event_of(context, phase)
+    if told not in context.seen.answers.known:
         raise Unanswered(told)
-    done = structs.replace(scene.journal, phase=phase, completed_at=scene.now, cursor="")
+    done = structs.replace(context.journal, phase=phase, completed_at=context.now, cursor="")
     return StepResult(done, Decision("finish", Hold(Reason.COMPLETE)))
 
 
-def _started(scene: Scene, phase: UpgradePhase) -> UpgradeOutcome:
-    turn = start(scene, phase)
+def _started(context: StepContext, phase: UpgradePhase) -> UpgradeOutcome:
+    turn = start(context, phase)
     if isinstance(turn, Need):
         return turn
-    return _finish(Scene(scene.seen, scene.now, turn.journal), phase)
+    return _finish(StepContext(context.seen, context.now, turn.journal), phase)
 
 
-PHASES: dict[UpgradePhase, Callable[[Scene], UpgradeOutcome]] = {
-    UpgradePhase.BACKED_UP: lambda scene: scene.enter(UpgradePhase.STOPPED),
+PHASES: dict[UpgradePhase, Callable[[StepContext], UpgradeOutcome]] = {
+    UpgradePhase.BACKED_UP: lambda context: context.enter(UpgradePhase.STOPPED),
     UpgradePhase.STOPPED: stop,
     UpgradePhase.INTRODUCED: _introduce,
     UpgradePhase.CONVERTING: converting,
     UpgradePhase.CONVERTED: comparing,
-    UpgradePhase.PRUNED: lambda scene: _stored(scene, UpgradePhase.OWNED),
+    UpgradePhase.PRUNED: lambda context: _stored(context, UpgradePhase.OWNED),
     UpgradePhase.OWNED: own,
-    UpgradePhase.POINTED: lambda scene: point(scene, scene.world.new, scene.enter(UpgradePhase.UNSERVED)),
+    UpgradePhase.POINTED: lambda context: point(context, context.world.new, context.enter(UpgradePhase.UNSERVED)),
     UpgradePhase.UNSERVED: _unserve,
-    UpgradePhase.STARTED: lambda scene: _started(scene, UpgradePhase.DONE),
+    UpgradePhase.STARTED: lambda context: _started(context, UpgradePhase.DONE),
     UpgradePhase.REVERTING: revert,
     UpgradePhase.RESTORING: restoring,
-    UpgradePhase.DISOWNED: lambda scene: point(scene, scene.world.old, scene.enter(UpgradePhase.FORGETTING)),
-    UpgradePhase.FORGETTING: lambda scene: _stored(scene, UpgradePhase.REVERTED),
+    UpgradePhase.DISOWNED: lambda context: point(context, context.world.old, context.enter(UpgradePhase.FORGETTING)),
+    UpgradePhase.FORGETTING: lambda context: _stored(context, UpgradePhase.REVERTED),
     UpgradePhase.REVERTED: take_back,
-    UpgradePhase.RESTARTED: lambda scene: _started(scene, UpgradePhase.ROLLED_BACK),
+    UpgradePhase.RESTARTED: lambda context: _started(context, UpgradePhase.ROLLED_BACK),
 }
 
 GUARDED = frozenset(

@@ -53,7 +53,7 @@ class DefinitionLost(Unfit):
     """The definition that the upgrade began with is gone, and all objects with it."""
 
 
-class Scene(Struct):
+class StepContext(Struct):
     seen: UpgradeSnapshot
     now: datetime
     journal: UpgradeJournal
@@ -156,7 +156,7 @@ class Scene(Struct):
         return ObjectPage(items, found["metadata"].get("continue") or "")
 
     def walk(
-        self, resource: Resource, walk: Callable[[Tree], str], rule: str, then: Callable[[Scene], UpgradeOutcome]
+        self, resource: Resource, walk: Callable[[Tree], str], rule: str, then: Callable[[StepContext], UpgradeOutcome]
     ) -> UpgradeOutcome:
         """One page of a walk over all objects, each of which ends `done`, `again` or `left`; behind the last page
         another walk where some are to be looked at again, and `then` where none is."""
@@ -183,7 +183,7 @@ class Scene(Struct):
             again = structs.replace(after, passes=after.passes + 1, counts=UpgradeCounts())
             outrun = counted(after.counts.again, "object")
             return self.wait("walk_again", again, about=((outrun, "written by others meanwhile"),))
-        return then(Scene(self.seen, self.now, after))
+        return then(StepContext(self.seen, self.now, after))
 
     def _counted(self, page: ObjectPage, ends: Iterable[str | Unfit]) -> UpgradeJournal:
         named = list(zip(page.items, ends, strict=True))

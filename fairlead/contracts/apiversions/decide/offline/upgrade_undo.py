@@ -9,9 +9,9 @@ from __future__ import annotations
 import msgspec
 
 from fairlead.contracts.apiversions.decide.offline import object_parts
-from fairlead.contracts.apiversions.decide.offline.converting import in_version, is_new, path_of_tree, saved_of
-from fairlead.contracts.apiversions.decide.offline.restoring import owners
-from fairlead.contracts.apiversions.decide.offline.scene import Scene
+from fairlead.contracts.apiversions.decide.offline.object_conversion import in_version, is_new, path_of_tree, saved_of
+from fairlead.contracts.apiversions.decide.offline.restore_steps import owners
+from fairlead.contracts.apiversions.decide.offline.step_context import StepContext
 from fairlead.contracts.apiversions.decide.offline.upgrade_journal import MANAGER, UpgradeOutcome, UpgradePhase, noted
 from fairlead.contracts.apiversions.decide.offline.upgraded_definitions import has_version, reverted, reverting
 from fairlead.contracts.apiversions.decide.offline.walks import Unfit
@@ -20,52 +20,52 @@ from fairlead.core.act import Does, Replace
 from fairlead.core.ask import Ask, Bad, Good, Read
 
 
-def revert(scene: Scene) -> UpgradeOutcome:
+def revert(context: StepContext) -> UpgradeOutcome:
     """The old version is served and the storage version, and the new one is served still."""
-    world, journal = scene.world, scene.journal
-    if not has_version(scene.definition(), journal.new):
-        return scene.enter(UpgradePhase.DISOWNED)  # it was never introduced, or is gone already
-    scene.define(lambda live: reverting(live, world.before, world.wanted, journal.new, journal.old), "old storage")
-    if not scene.serves(journal.old, journal.new):
-        return scene.wait("await_old_version", about=scene.lacks_versions)
-    return scene.enter(UpgradePhase.RESTORING)
+    world, journal = context.world, context.journal
+    if not has_version(context.definition(), journal.new):
+        return context.enter(UpgradePhase.DISOWNED)  # it was never introduced, or is gone already
+    context.define(lambda live: reverting(live, world.before, world.wanted, journal.new, journal.old), "old storage")
+    if not context.serves(journal.old, journal.new):
+        return context.wait("await_old_version", about=context.lacks_versions)
+    return context.enter(UpgradePhase.RESTORING)
 
 
-def restoring(scene: Scene) -> UpgradeOutcome:
+def restoring(context: StepContext) -> UpgradeOutcome:
     """One page of objects; a walk in which nothing had to be written is the proof, and ends it."""
-    return scene.walk(
-        scene.world.new.resource,
-        lambda item: _restored(scene, item),
+    return context.walk(
+        context.world.new.resource,
+        lambda item: _restored(context, item),
         "restore_page",
         lambda after: after.enter(UpgradePhase.DISOWNED),
     )
 
 
-def take_back(scene: Scene) -> UpgradeOutcome:
+def take_back(context: StepContext) -> UpgradeOutcome:
     """The definition as it was before, unless objects may be stored in the new version still."""
-    world, journal = scene.world, scene.journal
-    live = scene.definition()
+    world, journal = context.world, context.journal
+    live = context.definition()
     stored = set((live.get("status") or {}).get("storedVersions") or ())
     known = {each["name"] for each in world.before["spec"]["versions"]}
     if not stored <= known:
         left = ", ".join(sorted(stored - known))
         text = f"{left} stays in {journal.crd}, because objects may be stored in it: `fairlead api migrate` clears it"
-        return Scene(scene.seen, scene.now, noted(journal, text)).enter(UpgradePhase.RESTARTED)
-    scene.define(lambda found: reverted(found, world.before, world.wanted), "as before")
-    return scene.enter(UpgradePhase.RESTARTED)
+        return StepContext(context.seen, context.now, noted(journal, text)).enter(UpgradePhase.RESTARTED)
+    context.define(lambda found: reverted(found, world.before, world.wanted), "as before")
+    return context.enter(UpgradePhase.RESTARTED)
 
 
-def _restored(scene: Scene, item: Tree) -> str:
-    parts, path, uid = scene.world.old, path_of_tree(item), item["metadata"]["uid"]
-    saved, version = saved_of(scene, path, uid)
-    if saved is None and not is_new(scene, item):
+def _restored(context: StepContext, item: Tree) -> str:
+    parts, path, uid = context.world.old, path_of_tree(item), item["metadata"]["uid"]
+    saved, version = saved_of(context, path, uid)
+    if saved is None and not is_new(context, item):
         return "done"  # nobody has written it
     if saved is None:
-        old = in_version(item, scene.journal.old, scene.world.kind)
+        old = in_version(item, context.journal.old, context.world.kind)
         saved = {"old": {**old, "metadata": {**old["metadata"], "managedFields": []}}, "status": item.get("status")}
-        scene.note(f"saved/{path}", version, saved)
+        context.note(f"saved/{path}", version, saved)
     wanted: Tree = saved["old"]
-    match scene.told(Ask(Read(parts.ref(item)))):
+    match context.told(Ask(Read(parts.ref(item)))):
         case Bad("absent"):
             return "done"
         case Bad(kind, text):
@@ -74,32 +74,32 @@ def _restored(scene: Scene, item: Tree) -> str:
             live: Tree = msgspec.json.decode(body)
     wanted = object_parts.with_held_finalizers(wanted, live)
     if not parts.same_main(wanted, live):
-        _write(scene, object_parts.over(wanted, live), live, "")
+        _write(context, object_parts.over(wanted, live), live, "")
         return "again"
     if not parts.same_status(wanted, live):
-        _write(scene, object_parts.with_status(wanted, live), live, "status")
+        _write(context, object_parts.with_status(wanted, live), live, "status")
         return "again"
     managed = object_parts.managers(wanted, but=MANAGER)
     if managed and not same(managed, live["metadata"].get("managedFields")):
-        answer = scene.told(owners(parts.ref(item), managed, live))
+        answer = context.told(owners(parts.ref(item), managed, live))
         if isinstance(answer, Bad) and answer.kind not in ("conflict", "absent"):
             raise Unfit(answer.text or answer.kind)
         return "again"
     return "done"
 
 
-def _write(scene: Scene, body: bytes, live: Tree, subresource: str) -> None:
+def _write(context: StepContext, body: bytes, live: Tree, subresource: str) -> None:
     """That somebody was faster shows in the next walk."""
     write = Replace(
-        ref=scene.world.old.ref(live),
+        ref=context.world.old.ref(live),
         body=body,
         resource_version=live["metadata"]["resourceVersion"],
         subresource=subresource,
         does=Does.RESTORE_OBJECT,
-        change_from=scene.journal.new,
-        change_to=scene.journal.old,
+        change_from=context.journal.new,
+        change_to=context.journal.old,
         manager=MANAGER,
     )
-    match scene.told(write):
+    match context.told(write):
         case Bad(kind, text) if kind not in ("conflict", "absent"):
             raise Unfit(text or kind)

@@ -17,7 +17,7 @@ from msgspec import Struct, structs
 from fairlead.contracts.apiversions.decide.offline import object_parts
 from fairlead.contracts.apiversions.decide.offline.backup_format import Dependent
 from fairlead.contracts.apiversions.decide.offline.object_parts import Parts
-from fairlead.contracts.apiversions.decide.offline.owners import OwnedTree, with_owners
+from fairlead.contracts.apiversions.decide.offline.restored_owners import OwnedTree, with_owners
 from fairlead.contracts.apiversions.decide.offline.walks import Interrupted, Unfit, good, told, walked
 from fairlead.contracts.apiversions.decide.pruned_leaves import lost_of, schemas_of
 from fairlead.contracts.apiversions.decide.trees import Tree

@@ -15,7 +15,7 @@ import msgspec
 from fairlead.contracts.apiversions.decide.convert import ConversionRefused, KindConversion, convert
 from fairlead.contracts.apiversions.decide.offline import object_parts
 from fairlead.contracts.apiversions.decide.offline.backup_format import path_of
-from fairlead.contracts.apiversions.decide.offline.scene import Scene
+from fairlead.contracts.apiversions.decide.offline.step_context import StepContext
 from fairlead.contracts.apiversions.decide.offline.upgrade_journal import MANAGER, UpgradeOutcome, UpgradePhase
 from fairlead.contracts.apiversions.decide.offline.walks import Unfit
 from fairlead.contracts.apiversions.decide.trees import Tree, copied, same
@@ -26,21 +26,21 @@ from kubeloop.schemas.structural import Node, take_in
 SPEC_WRITTEN, DONE = "spec-written", "done"
 
 
-def converting(scene: Scene) -> UpgradeOutcome:
+def converting(context: StepContext) -> UpgradeOutcome:
     """One page of objects, in the old version."""
-    return scene.walk(
-        scene.world.old.resource,
-        lambda item: Conversion(scene, item).walk(),
+    return context.walk(
+        context.world.old.resource,
+        lambda item: Conversion(context, item).walk(),
         "convert_page",
         lambda after: after.enter(UpgradePhase.CONVERTED),
     )
 
 
-def comparing(scene: Scene) -> UpgradeOutcome:
+def comparing(context: StepContext) -> UpgradeOutcome:
     """One page of objects, in the new version: each is what its conversion comes to."""
-    return scene.walk(
-        scene.world.new.resource,
-        lambda item: _compared(scene, item),
+    return context.walk(
+        context.world.new.resource,
+        lambda item: _compared(context, item),
         "compare_page",
         lambda after: after.enter(UpgradePhase.PRUNED),
     )
@@ -49,8 +49,8 @@ def comparing(scene: Scene) -> UpgradeOutcome:
 class Conversion:
     """One object, on its way."""
 
-    def __init__(self, scene: Scene, item: Tree) -> None:
-        self._scene, self._item = scene, item
+    def __init__(self, context: StepContext, item: Tree) -> None:
+        self._scene, self._item = context, item
         self._path = path_of_tree(item)
         self._uid = item["metadata"]["uid"]
 
@@ -137,20 +137,20 @@ def path_of_tree(tree: Tree) -> str:
     return path_of(tree["metadata"].get("namespace") or "", tree["metadata"]["name"])
 
 
-def saved_of(scene: Scene, path: str, uid: str) -> tuple[Any, str]:
+def saved_of(context: StepContext, path: str, uid: str) -> tuple[Any, str]:
     """What was saved of this very object, and the version of the record."""
-    saved, version = scene.record(f"saved/{path}")
+    saved, version = context.record(f"saved/{path}")
     return (saved if saved and saved["old"]["metadata"]["uid"] == uid else None), version
 
 
-def state_of(scene: Scene, path: str, uid: str) -> tuple[Any, str]:
-    state, version = scene.record(f"state/{path}")
+def state_of(context: StepContext, path: str, uid: str) -> tuple[Any, str]:
+    state, version = context.record(f"state/{path}")
     return (state if state and state["uid"] == uid else None), version
 
 
-def expected(scene: Scene, old: Tree) -> Tree:
-    journal = scene.journal
-    return in_version(old, journal.new, scene.world.kind, journal.old if journal.remove else "")
+def expected(context: StepContext, old: Tree) -> Tree:
+    journal = context.journal
+    return in_version(old, journal.new, context.world.kind, journal.old if journal.remove else "")
 
 
 def in_version(tree: Tree, version: str, kind: KindConversion, without: str = "") -> Tree:
@@ -169,31 +169,31 @@ def in_version(tree: Tree, version: str, kind: KindConversion, without: str = ""
     return made
 
 
-def is_new(scene: Scene, item: Tree) -> bool:
+def is_new(context: StepContext, item: Tree) -> bool:
     """Whether somebody made it after the new version was there, and in that one."""
-    since = scene.journal.introduced_at
-    if since is None or scene.journal.freeze:
+    since = context.journal.introduced_at
+    if since is None or context.journal.freeze:
         return False
     created = datetime.fromisoformat(item["metadata"]["creationTimestamp"])
     if created < since.replace(microsecond=0):
         return False
     entries = item["metadata"].get("managedFields") or ()
     named = {each.get("apiVersion") for each in entries if "f:spec" in (each.get("fieldsV1") or {})}
-    return named == {scene.world.new.resource.api_version}
+    return named == {context.world.new.resource.api_version}
 
 
-def _compared(scene: Scene, item: Tree) -> str:
+def _compared(context: StepContext, item: Tree) -> str:
     path, uid = path_of_tree(item), item["metadata"]["uid"]
-    saved, _ = saved_of(scene, path, uid)
-    state, _ = state_of(scene, path, uid)
+    saved, _ = saved_of(context, path, uid)
+    state, _ = state_of(context, path, uid)
     if saved is None or state is None:
-        if scene.journal.freeze:
+        if context.journal.freeze:
             raise Unfit("somebody made it although objects are frozen: find out who, then run the command again")
         return "left"
-    wanted, parts = expected(scene, saved["old"]), scene.world.new
+    wanted, parts = expected(context, saved["old"]), context.world.new
     if parts.same_main(wanted, item) and parts.same_status(wanted, item):
         return "done"
-    if _version(item) != state["resourceVersion"] and not scene.journal.freeze:
+    if _version(item) != state["resourceVersion"] and not context.journal.freeze:
         return "left"  # somebody has changed it since, which is their right
     raise Unfit(f"it is not what its conversion comes to: see {difference(wanted, item)}")
 

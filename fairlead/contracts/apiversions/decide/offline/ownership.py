@@ -9,10 +9,10 @@ from msgspec import structs
 
 from fairlead.contracts.apiversions.decide.field_translation import translated
 from fairlead.contracts.apiversions.decide.offline import object_parts
-from fairlead.contracts.apiversions.decide.offline.converting import path_of_tree, saved_of
+from fairlead.contracts.apiversions.decide.offline.object_conversion import path_of_tree, saved_of
 from fairlead.contracts.apiversions.decide.offline.object_parts import Parts
-from fairlead.contracts.apiversions.decide.offline.restoring import owners
-from fairlead.contracts.apiversions.decide.offline.scene import PAGE_SECONDS, Scene
+from fairlead.contracts.apiversions.decide.offline.restore_steps import owners
+from fairlead.contracts.apiversions.decide.offline.step_context import PAGE_SECONDS, StepContext
 from fairlead.contracts.apiversions.decide.offline.upgrade_journal import (
     MANAGER,
     UpgradeCounts,
@@ -36,28 +36,28 @@ from fairlead.engine.decide.managed_fields import Entry
 from kubeloop.objects.meta import Ref, Resource
 
 
-def own(scene: Scene) -> UpgradeOutcome:
+def own(context: StepContext) -> UpgradeOutcome:
     """One page of objects: fields belong to whom they belonged in the old version.
 
     A write in another version without a webhook makes the server forget all owners; so whoever applies the object next
     would find it without any, and fields that they leave out would stay.
     """
-    return scene.walk(
-        scene.world.new.resource,
-        lambda item: _owned(scene, item),
+    return context.walk(
+        context.world.new.resource,
+        lambda item: _owned(context, item),
         "own_page",
         lambda after: after.enter(UpgradePhase.POINTED),
     )
 
 
-def _owned(scene: Scene, item: Tree) -> str:
-    saved, _ = saved_of(scene, path_of_tree(item), item["metadata"]["uid"])
+def _owned(context: StepContext, item: Tree) -> str:
+    saved, _ = saved_of(context, path_of_tree(item), item["metadata"]["uid"])
     before = object_parts.managers(saved["old"], but=MANAGER) if saved else []
     others = object_parts.managers(item, but=MANAGER)
     if not before or (others and len(others) == len(object_parts.managers(item))):
         return "done"
-    wanted = _translated(scene, item, before)
-    answer = scene.told(owners(scene.world.new.ref(item), [*wanted, *others], item))
+    wanted = _translated(context, item, before)
+    answer = context.told(owners(context.world.new.ref(item), [*wanted, *others], item))
     if isinstance(answer, Bad):
         if answer.kind in ("conflict", "absent"):
             return "again"
@@ -65,8 +65,8 @@ def _owned(scene: Scene, item: Tree) -> str:
     return "done"
 
 
-def _translated(scene: Scene, item: Tree, before: list[Entry]) -> list[Entry]:
-    target, kind = scene.world.new.resource, scene.world.kind
+def _translated(context: StepContext, item: Tree, before: list[Entry]) -> list[Entry]:
+    target, kind = context.world.new.resource, context.world.kind
     schema = kind.hub.schema if target.version == kind.hub.name else kind.spokes[target.version].version.schema
 
     def goes(api_version: str) -> bool:
@@ -77,39 +77,39 @@ def _translated(scene: Scene, item: Tree, before: list[Entry]) -> list[Entry]:
         goes,
         target.api_version,
         lambda entry: translated(entry, item, target.version, schema, kind),
-        scene.now,
+        context.now,
     )
 
 
-def point(scene: Scene, here: Parts, then: UpgradeOutcome) -> UpgradeOutcome:
+def point(context: StepContext, here: Parts, then: UpgradeOutcome) -> UpgradeOutcome:
     """One page of what the objects own: its references to them name this version.
 
     What is there now is looked through, and not what a backup names: it was taken before the operator was stopped.
     """
-    if scene.journal.place >= len(scene.world.kinds):
+    if context.journal.place >= len(context.world.kinds):
         return then
-    kind = _written_as(scene.world.kinds[scene.journal.place], here.resource)
-    next_kind = structs.replace(scene.journal, place=scene.journal.place + 1, cursor="")
-    listing = Listing(kind, "", limit=scene.world.page, cursor=scene.journal.cursor, metadata_only=True)
-    match scene.told(Ask(listing, timeout=PAGE_SECONDS)):
+    kind = _written_as(context.world.kinds[context.journal.place], here.resource)
+    next_kind = structs.replace(context.journal, place=context.journal.place + 1, cursor="")
+    listing = Listing(kind, "", limit=context.world.page, cursor=context.journal.cursor, metadata_only=True)
+    match context.told(Ask(listing, timeout=PAGE_SECONDS)):
         case Bad("expired", cursor=cursor):
-            return moving(structs.replace(scene.journal, cursor=cursor), "point_anew", scene.now)
+            return moving(structs.replace(context.journal, cursor=cursor), "point_anew", context.now)
         case Bad(code=code) if code in UNLISTED:
             named = f"{kind.group}/{kind.kind}" if kind.group else kind.kind
             text = f"{named} cannot be listed, so what these say of owners in {here.resource.group} stays as it is"
-            return moving(noted(next_kind, text), "point_others", scene.now)
+            return moving(noted(next_kind, text), "point_others", context.now)
         case Bad(word, text):
             raise Unfit(f"{kind.plural} cannot be listed: {text or word}")
         case Good(body):
             found = msgspec.json.decode(body)
     wanted = [Ref(kind, *_place(each)) for each in found["items"] if _steps(each, here.resource)]
     token = found["metadata"].get("continue") or ""
-    after = structs.replace(scene.journal, cursor=token) if token else next_kind
-    return _pointed(scene, wanted, here.resource, after)
+    after = structs.replace(context.journal, cursor=token) if token else next_kind
+    return _pointed(context, wanted, here.resource, after)
 
 
-def _pointed(scene: Scene, wanted: list[Ref], target: Resource, after: UpgradeJournal) -> UpgradeOutcome:
-    ends = walked([_walk(scene, each, target) for each in wanted])
+def _pointed(context: StepContext, wanted: list[Ref], target: Resource, after: UpgradeJournal) -> UpgradeOutcome:
+    ends = walked([_walk(context, each, target) for each in wanted])
     if isinstance(ends, Need):
         return ends
     failures = tuple(
@@ -118,18 +118,18 @@ def _pointed(scene: Scene, wanted: list[Ref], target: Resource, after: UpgradeJo
         if isinstance(end, Unfit)
     )
     if failures:
-        failed = structs.replace(scene.journal, failures=failures, counts=UpgradeCounts(failed=len(failures)))
+        failed = structs.replace(context.journal, failures=failures, counts=UpgradeCounts(failed=len(failures)))
         text = f"{counted(len(failures), 'dependent')} cannot be done, as named above"
         return stopped(failed, text, UpgradeEnd.FAILED)
-    return scene.wait("point_again") if "again" in ends else moving(after, "point_page", scene.now)
+    return context.wait("point_again") if "again" in ends else moving(after, "point_page", context.now)
 
 
-def _walk(scene: Scene, ref: Ref, target: Resource) -> Callable[[], str]:
-    return lambda: _renamed(scene, ref, target)
+def _walk(context: StepContext, ref: Ref, target: Resource) -> Callable[[], str]:
+    return lambda: _renamed(context, ref, target)
 
 
-def _renamed(scene: Scene, ref: Ref, target: Resource) -> str:
-    match scene.told(Ask(Read(ref, metadata_only=True))):
+def _renamed(context: StepContext, ref: Ref, target: Resource) -> str:
+    match context.told(Ask(Read(ref, metadata_only=True))):
         case Bad("absent"):
             return "done"
         case Bad(kind, text):
@@ -146,7 +146,7 @@ def _renamed(scene: Scene, ref: Ref, target: Resource) -> str:
         does=Does.POINT_DEPENDENT,
         change_to=target.version,
     )
-    match scene.told(write):
+    match context.told(write):
         case Good():
             return "done"
         case Bad("conflict" | "absent"):

@@ -12,7 +12,7 @@ from typing import Any
 import msgspec
 from msgspec import structs
 
-from fairlead.contracts.apiversions.decide.offline.scene import Scene
+from fairlead.contracts.apiversions.decide.offline.step_context import StepContext
 from fairlead.contracts.apiversions.decide.offline.upgrade_journal import (
     StoppedWorkload,
     UpgradeOutcome,
@@ -40,26 +40,26 @@ LOOK = timedelta(seconds=0.5)
 OPERATOR_LEASE = "fairlead-operator"
 
 
-def stop(scene: Scene) -> UpgradeOutcome:
+def stop(context: StepContext) -> UpgradeOutcome:
     """The operator has no pods and no Lease, and nobody else may write."""
-    if (waiting := _stopped(scene)) is not None:
+    if (waiting := _stopped(context)) is not None:
         return waiting
-    seen = structs.replace(scene.journal, stopped_in=scene.journal.run)
-    return Scene(scene.seen, scene.now, seen).enter(UpgradePhase.INTRODUCED)
+    seen = structs.replace(context.journal, stopped_in=context.journal.run)
+    return StepContext(context.seen, context.now, seen).enter(UpgradePhase.INTRODUCED)
 
 
-def kept_stopped(scene: Scene) -> UpgradeOutcome | None:
+def kept_stopped(context: StepContext) -> UpgradeOutcome | None:
     """None as long as it is so. Between two runs people may have started the operator again, because they had to, or
     have lifted the freeze; so every run sees to it anew. Who starts the operator under the eyes of a run is fought by
     nobody: the run ends and names it."""
-    operator, journal = scene.journal.operator, scene.journal
+    operator, journal = context.journal.operator, context.journal
     if operator is None and not journal.freeze:
         return None
     if journal.stopped_in != journal.run:
-        if (waiting := _stopped(scene)) is not None:
+        if (waiting := _stopped(context)) is not None:
             return waiting
-        return moving(structs.replace(journal, stopped_in=journal.run), "stay_stopped", scene.now)
-    if operator is not None and (live := _workload(scene, operator)) is not None and _replicas(live) != 0:
+        return moving(structs.replace(journal, stopped_in=journal.run), "stay_stopped", context.now)
+    if operator is not None and (live := _workload(context, operator)) is not None and _replicas(live) != 0:
         raise Unfit(
             f"somebody has scaled {operator.ref.resource.kind} {operator.ref.name} up meanwhile: keep whoever does that"
             " (a tool that applies manifests, an autoscaler) away from it"
@@ -67,42 +67,44 @@ def kept_stopped(scene: Scene) -> UpgradeOutcome | None:
     return None
 
 
-def _stopped(scene: Scene) -> UpgradeOutcome | None:
-    if (waiting := _halted(scene)) is not None:
+def _stopped(context: StepContext) -> UpgradeOutcome | None:
+    if (waiting := _halted(context)) is not None:
         return waiting
-    return _frozen(scene) if scene.journal.freeze else None
+    return _frozen(context) if context.journal.freeze else None
 
 
-def start(scene: Scene, then: UpgradePhase) -> UpgradeOutcome:
+def start(context: StepContext, then: UpgradePhase) -> UpgradeOutcome:
     """Everybody may write again, and the operator is as many as before."""
     for resource in (BINDINGS, POLICIES):
-        _removed(scene, Ref(resource, "", scene.world.freeze_name))
-    operator = scene.journal.operator
+        _removed(context, Ref(resource, "", context.world.freeze_name))
+    operator = context.journal.operator
     if operator is not None:
-        match scene.told(_scaled(operator.ref, operator.replicas)):
+        match context.told(_scaled(operator.ref, operator.replicas)):
             case Bad("absent"):
                 note = (
                     f"{operator.ref.resource.kind} {operator.ref.name} is not there any more, so it was not scaled up"
                 )
-                return Scene(scene.seen, scene.now, noted(scene.journal, note)).enter(then)
+                return StepContext(context.seen, context.now, noted(context.journal, note)).enter(then)
             case Bad(kind, text):
                 raise Unfit(f"the operator cannot be scaled up: {text or kind}")
-    return scene.enter(then)
+    return context.enter(then)
 
 
-def _halted(scene: Scene) -> UpgradeOutcome | None:
-    operator = scene.journal.operator
+def _halted(context: StepContext) -> UpgradeOutcome | None:
+    operator = context.journal.operator
     if operator is None:
         return None
-    live = _workload(scene, operator)
+    live = _workload(context, operator)
     if live is None:
-        return _released(scene, operator)
+        return _released(context, operator)
     if _replicas(live) != 0:
-        scene.good(_scaled(operator.ref, 0))
-    pods = scene.good(Ask(Listing(PODS, operator.ref.namespace, selector_of(live), metadata_only=True)))
+        context.good(_scaled(operator.ref, 0))
+    pods = context.good(Ask(Listing(PODS, operator.ref.namespace, selector_of(live), metadata_only=True)))
     if left := msgspec.json.decode(pods.value)["items"]:
-        return scene.wait("await_pods", about=tuple((f"pod {each['metadata']['name']}", _stays(each)) for each in left))
-    return _released(scene, operator)
+        return context.wait(
+            "await_pods", about=tuple((f"pod {each['metadata']['name']}", _stays(each)) for each in left)
+        )
+    return _released(context, operator)
 
 
 def _stays(pod: Tree) -> str:
@@ -115,9 +117,9 @@ def _stays(pod: Tree) -> str:
     )
 
 
-def _workload(scene: Scene, operator: StoppedWorkload) -> Tree | None:
+def _workload(context: StepContext, operator: StoppedWorkload) -> Tree | None:
     """None where somebody has deleted it."""
-    match scene.told(Ask(Read(operator.ref))):
+    match context.told(Ask(Read(operator.ref))):
         case Bad("absent"):
             return None
         case Bad(kind, text):
@@ -131,22 +133,22 @@ def _replicas(workload: Tree) -> int:
     return int(workload["spec"].get("replicas", 1))
 
 
-def _released(scene: Scene, operator: StoppedWorkload) -> UpgradeOutcome | None:
+def _released(context: StepContext, operator: StoppedWorkload) -> UpgradeOutcome | None:
     """None when no Lease of the operator is held; whether one has run out is told by how long it is seen unchanged."""
-    listed = scene.good(Ask(Listing(LEASES, operator.ref.namespace)))
+    listed = context.good(Ask(Listing(LEASES, operator.ref.namespace)))
     held = [each for each in msgspec.json.decode(listed.value)["items"] if _is_of(each, operator)]
-    seen = dict(scene.journal.leases)
+    seen = dict(context.journal.leases)
     waits: list[tuple[str, str]] = []
     for lease in held:
         name, version = lease["metadata"]["name"], lease["metadata"]["resourceVersion"]
-        if seen.get(name, ("", scene.now))[0] != version:
-            seen[name] = (version, scene.now)
+        if seen.get(name, ("", context.now))[0] != version:
+            seen[name] = (version, context.now)
         lasts = timedelta(seconds=lease["spec"].get("leaseDurationSeconds") or 15)
-        if scene.now < seen[name][1] + lasts:
+        if context.now < seen[name][1] + lasts:
             waits.append((f"lease {name}", f"is held by {lease['spec']['holderIdentity']}"))
     if not waits:
         return None
-    return scene.wait("await_lease", structs.replace(scene.journal, leases=seen), about=tuple(waits))
+    return context.wait("await_lease", structs.replace(context.journal, leases=seen), about=tuple(waits))
 
 
 def _is_of(lease: Tree, operator: StoppedWorkload) -> bool:
@@ -157,27 +159,29 @@ def _is_of(lease: Tree, operator: StoppedWorkload) -> bool:
     return lease["metadata"]["name"] == OPERATOR_LEASE or holder.startswith(f"{operator.ref.name}-")
 
 
-def _frozen(scene: Scene) -> UpgradeOutcome | None:
+def _frozen(context: StepContext) -> UpgradeOutcome | None:
     """None when the policy is in force."""
-    policy, binding = policy_of(scene), _binding(scene)
+    policy, binding = policy_of(context), _binding(context)
     for resource, tree in ((POLICIES, policy), (BINDINGS, binding)):
-        _made(scene, resource, tree)
-    since = scene.journal.frozen_at
+        _made(context, resource, tree)
+    since = context.journal.frozen_at
     if since is None:
-        return scene.wait("await_freeze", structs.replace(scene.journal, frozen_at=scene.now), timedelta())
-    if scene.now - since >= IN_FORCE or _is_denied(scene):
+        return context.wait("await_freeze", structs.replace(context.journal, frozen_at=context.now), timedelta())
+    if context.now - since >= IN_FORCE or _is_denied(context):
         return None
-    return scene.wait("await_freeze", after=LOOK, about=((f"policy {scene.world.freeze_name}", "is not in force yet"),))
+    return context.wait(
+        "await_freeze", after=LOOK, about=((f"policy {context.world.freeze_name}", "is not in force yet"),)
+    )
 
 
-def _made(scene: Scene, resource: Resource, tree: Tree) -> None:
+def _made(context: StepContext, resource: Resource, tree: Tree) -> None:
     name = tree["metadata"]["name"]
     create = Create(resource=resource, namespace="", name=name, body=msgspec.json.encode(tree), does=Does.FREEZE)
-    match scene.told(create):
+    match context.told(create):
         case Good():
             return
         case Bad(code=409):
-            live: Tree = msgspec.json.decode(scene.good(Ask(Read(Ref(resource, "", name)))).value)
+            live: Tree = msgspec.json.decode(context.good(Ask(Read(Ref(resource, "", name)))).value)
         case Bad(kind, text):
             raise Unfit(f"the objects cannot be frozen: {text or kind}")
     if _rules_of(live) != _rules_of(tree):
@@ -191,25 +195,25 @@ def _rules_of(tree: Tree) -> Any:
     return [each["expression"] for each in spec.get("validations") or ()], spec.get("policyName")
 
 
-def _removed(scene: Scene, ref: Ref) -> None:
-    match scene.told(Ask(Read(ref))):
+def _removed(context: StepContext, ref: Ref) -> None:
+    match context.told(Ask(Read(ref))):
         case Bad("absent"):
             return
         case Bad(kind, text):
-            if scene.journal.freeze:
+            if context.journal.freeze:
                 raise Unfit(f"the freeze cannot be lifted: {text or kind}")
             return
         case Good(body):
             uid = msgspec.json.decode(body)["metadata"]["uid"]
-    match scene.told(Delete(ref=structs.replace(ref, uid=uid), does=Does.UNFREEZE)):
+    match context.told(Delete(ref=structs.replace(ref, uid=uid), does=Does.UNFREEZE)):
         case Bad(kind, text) if kind not in ("absent", "conflict"):
             raise Unfit(f"the freeze cannot be lifted: {text or kind}")
 
 
-def _is_denied(scene: Scene) -> bool:
+def _is_denied(context: StepContext) -> bool:
     """Whether the one write is denied that the policy denies to everybody; it is only tried."""
-    for resource in (scene.world.new.resource, scene.world.old.resource):  # one of them may not be served
-        listed = scene.told(Ask(Listing(resource, "", limit=1, metadata_only=True)))
+    for resource in (context.world.new.resource, context.world.old.resource):  # one of them may not be served
+        listed = context.told(Ask(Listing(resource, "", limit=1, metadata_only=True)))
         if isinstance(listed, Good):
             break
     else:
@@ -224,15 +228,15 @@ def _is_denied(scene: Scene) -> bool:
         body=msgspec.json.encode({"metadata": {"annotations": {PROBE: "denied"}}}),
         does=Does.FREEZE,
         dry_run=True,
-        change_to=scene.now.isoformat(),
+        change_to=context.now.isoformat(),
     )
-    answer = scene.told(write)
-    return isinstance(answer, Bad) and scene.world.freeze_name in answer.text
+    answer = context.told(write)
+    return isinstance(answer, Bad) and context.world.freeze_name in answer.text
 
 
-def policy_of(scene: Scene) -> Tree:
-    resource, name = scene.world.old.resource, scene.world.freeze_name
-    caller = msgspec.json.encode(scene.world.caller).decode()
+def policy_of(context: StepContext) -> Tree:
+    resource, name = context.world.old.resource, context.world.freeze_name
+    caller = msgspec.json.encode(context.world.caller).decode()
     marked = f'has(object.metadata.annotations) && "{PROBE}" in object.metadata.annotations'
     allowed = f'request.userInfo.username == {caller} && (request.operation != "UPDATE" || !({marked}))'
     rule = {
@@ -241,7 +245,7 @@ def policy_of(scene: Scene) -> Tree:
         "operations": ["CREATE", "UPDATE", "DELETE"],
         "resources": [resource.plural, f"{resource.plural}/*"],
     }
-    crd = scene.journal.crd
+    crd = context.journal.crd
     message = (
         f"{crd} is frozen by {name} while `fairlead api offline-upgrade` runs; try again later, and where no run is at"
         f" work any more, end it with `fairlead api offline-upgrade {crd} --resume`, or undo it with --rollback"
@@ -249,7 +253,7 @@ def policy_of(scene: Scene) -> Tree:
     return {
         "apiVersion": POLICIES.api_version,
         "kind": POLICIES.kind,
-        "metadata": {"name": name, "labels": dict(scene.world.marks)},
+        "metadata": {"name": name, "labels": dict(context.world.marks)},
         "spec": {
             "failurePolicy": "Fail",
             "matchConstraints": {"resourceRules": [rule]},
@@ -258,12 +262,12 @@ def policy_of(scene: Scene) -> Tree:
     }
 
 
-def _binding(scene: Scene) -> Tree:
-    name = scene.world.freeze_name
+def _binding(context: StepContext) -> Tree:
+    name = context.world.freeze_name
     return {
         "apiVersion": BINDINGS.api_version,
         "kind": BINDINGS.kind,
-        "metadata": {"name": name, "labels": dict(scene.world.marks)},
+        "metadata": {"name": name, "labels": dict(context.world.marks)},
         "spec": {"policyName": name, "validationActions": ["Deny"]},
     }
 

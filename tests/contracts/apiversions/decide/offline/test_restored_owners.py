@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from fairlead.contracts.apiversions.decide.offline.owners import depths
+from fairlead.contracts.apiversions.decide.offline.restored_owners import depths
 
 UIDS = {"1": "a", "2": "b", "3": "c", "4": "d"}
 

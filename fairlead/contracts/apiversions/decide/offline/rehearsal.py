@@ -15,7 +15,7 @@ from msgspec import Struct, structs
 from fairlead.contracts.apiversions.decide.broken_rules import broken
 from fairlead.contracts.apiversions.decide.convert import KindConversion
 from fairlead.contracts.apiversions.decide.offline import object_parts
-from fairlead.contracts.apiversions.decide.offline.converting import in_version
+from fairlead.contracts.apiversions.decide.offline.object_conversion import in_version
 from fairlead.contracts.apiversions.decide.offline.object_parts import Parts
 from fairlead.contracts.apiversions.decide.offline.upgrade_journal import MANAGER, MOST_NAMED, UpgradeFailure
 from fairlead.contracts.apiversions.decide.offline.walks import Interrupted, Unfit, told, walked
