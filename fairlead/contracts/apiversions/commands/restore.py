@@ -18,7 +18,13 @@ from fairlead.contracts.apiversions.commands.said import complain, show
 from fairlead.contracts.apiversions.decide.offline import restore_steps
 from fairlead.contracts.apiversions.decide.offline.backup_format import BadBackup
 from fairlead.contracts.apiversions.decide.offline.object_parts import parts_of
-from fairlead.contracts.apiversions.decide.offline.restore_steps import RestoredObject, RestoreJournal, RestoreWorld
+from fairlead.contracts.apiversions.decide.offline.object_restore import listed, schemas_through
+from fairlead.contracts.apiversions.decide.offline.restore_journal import (
+    PAGE,
+    RestoredObject,
+    RestoreJournal,
+    RestoreWorld,
+)
 from fairlead.contracts.apiversions.decide.offline.restored_owners import depths
 from fairlead.contracts.apiversions.decide.pruned_leaves import lost_of
 from fairlead.contracts.apiversions.decide.trees import Tree
@@ -77,12 +83,7 @@ async def _run(called: Invocation) -> int:
 
 
 async def world_of(
-    client: Client,
-    backup: Backup,
-    *,
-    replaces_others: bool = False,
-    dry_run: bool = False,
-    page: int = restore_steps.PAGE,
+    client: Client, backup: Backup, *, replaces_others: bool = False, dry_run: bool = False, page: int = PAGE
 ) -> RestoreWorld:
     """What is to be restored; raises Precondition where the cluster cannot take it."""
     manifest = backup.manifest
@@ -93,7 +94,7 @@ async def world_of(
             f"there is no CRD {manifest.crd}: create it first, with `kubectl create -f {backup.place}/crd.yaml`"
         ) from None
     _check_served(live, backup)
-    schemas = restore_steps.schemas_through(live, manifest.version)
+    schemas = schemas_through(live, manifest.version)
     await asyncio.to_thread(_check_stored, schemas, backup)
     uids, owners = await asyncio.to_thread(_owned_in, backup)
     below = depths(uids, owners)
@@ -178,7 +179,7 @@ def _check_stored(schemas: Mapping[str, Node], backup: Backup) -> None:
         if lost:
             raise Precondition(
                 f"{counted(len(lost), 'object')} would be stored in {version}, which has no "
-                f"{restore_steps.listed(lost[0])}, and nobody converts {manifest.crd}: attach rules with "
+                f"{listed(lost[0])}, and nobody converts {manifest.crd}: attach rules with "
                 f"`fairlead api attach {manifest.crd} --rules FILE`,"
                 f" or widen the schemas with `fairlead api serve {manifest.crd} {manifest.version} --union`"
             )

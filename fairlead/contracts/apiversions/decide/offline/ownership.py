@@ -11,7 +11,7 @@ from fairlead.contracts.apiversions.decide.field_translation import translated
 from fairlead.contracts.apiversions.decide.offline import object_parts
 from fairlead.contracts.apiversions.decide.offline.object_conversion import path_of_tree, saved_of
 from fairlead.contracts.apiversions.decide.offline.object_parts import Parts
-from fairlead.contracts.apiversions.decide.offline.restore_steps import owners
+from fairlead.contracts.apiversions.decide.offline.object_restore import managers_patch
 from fairlead.contracts.apiversions.decide.offline.step_context import PAGE_SECONDS, StepContext
 from fairlead.contracts.apiversions.decide.offline.upgrade_journal import (
     MANAGER,
@@ -57,7 +57,7 @@ def _owned(context: StepContext, item: Tree) -> str:
     if not before or (others and len(others) == len(object_parts.managers(item))):
         return "done"
     wanted = _translated(context, item, before)
-    answer = context.told(owners(context.world.new.ref(item), [*wanted, *others], item))
+    answer = context.told(managers_patch(context.world.new.ref(item), [*wanted, *others], item))
     if isinstance(answer, Bad):
         if answer.kind in ("conflict", "absent"):
             return "again"

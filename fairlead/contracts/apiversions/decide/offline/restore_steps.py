@@ -1,114 +1,30 @@
 """Bringing the objects of a backup back: only what differs is written, and nothing is deleted (section 3.7.6).
 
-An object that was made again has another UID than its backup. That it was this job which made it is written down before
-and after, so that a run that was killed in between knows it again; and whatever it owned is pointed to the new one.
+A page of objects after the other, as `object_restore` has it for each; whatever one owned that was made again is then
+pointed to the new one, as `restored_dependents` has it.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
 from datetime import datetime
-from itertools import takewhile
-from typing import Any, TypeAlias
 
-import msgspec
-from msgspec import Struct, structs
+from msgspec import structs
 
-from fairlead.contracts.apiversions.decide.offline import object_parts
 from fairlead.contracts.apiversions.decide.offline.backup_format import Dependent
-from fairlead.contracts.apiversions.decide.offline.object_parts import Parts
-from fairlead.contracts.apiversions.decide.offline.restored_owners import OwnedTree, with_owners
-from fairlead.contracts.apiversions.decide.offline.walks import Interrupted, Unfit, good, told, walked
-from fairlead.contracts.apiversions.decide.pruned_leaves import lost_of, schemas_of
-from fairlead.contracts.apiversions.decide.trees import Tree
-from fairlead.core.act import Create, Does, Patch, PatchKind, Replace
-from fairlead.core.ask import Answers, Ask, Bad, Good, Need, Read, ReadRecord, SwapRecord
+from fairlead.contracts.apiversions.decide.offline.object_restore import Fate, ObjectRestore, name_of
+from fairlead.contracts.apiversions.decide.offline.restore_journal import (
+    RestoredObject,
+    RestoreJournal,
+    RestoreSnapshot,
+)
+from fairlead.contracts.apiversions.decide.offline.restored_dependents import DependentPointer
+from fairlead.contracts.apiversions.decide.offline.walks import Interrupted, Unfit, walked
+from fairlead.core.ask import Need
 from fairlead.core.decision import Decision, Hold
 from fairlead.core.reason import Reason
-from fairlead.engine.decide import managed_fields
-from fairlead.engine.decide.job import JobSnapshot, StepResult, journaled
-from fairlead.engine.decide.managed_fields import Entry, Fields
-from kubeloop.objects.meta import Ref, Resource
-from kubeloop.schemas.structural import Node
+from fairlead.engine.decide.job import StepResult, journaled
 
 MOST_NAMED = 100
-MANAGER = "fairlead-restore"
-PAGE = 200
-MOST_PLACES = 3
-
-
-class Restored(Struct, frozen=True):
-    """What is written down of an object that was not there any more."""
-
-    uid: str = ""
-    """Empty: it is about to be made."""
-    former: tuple[str, ...] = ()
-    """UIDs that it had before."""
-
-
-class RestoreWorld(Struct, frozen=True):
-    paths: tuple[str, ...]
-    """Of the objects of the backup; owners come before what they own."""
-    parts: Parts
-    dependents: tuple[Dependent, ...]
-    replaces_others: bool = False
-    """Whether an object of the same name but another UID is written over."""
-    dry_run: bool = False
-    page: int = PAGE
-    schemas: Mapping[str, Node] = {}
-    """By version: what objects go through on their way into the store."""
-    depths: Mapping[str, int] = {}
-    """By path, of objects that others of the backup own: how many stand above them."""
-    uids: frozenset[str] = frozenset()
-    """Of the objects of the backup."""
-    versions: frozenset[str] = frozenset()
-    """That the definition has now."""
-
-    def objects_from(self, begins: int) -> tuple[str, ...]:
-        """The next page: none of them owns another."""
-        page = self.paths[begins : begins + self.page]
-        return tuple(takewhile(lambda each: self.depths.get(each, 0) == self.depths.get(page[0], 0), page))
-
-
-class RestoredObject(Struct, frozen=True):
-    """What has become of an object, for people."""
-
-    name: str
-    text: str
-
-
-class RestoreJournal(Struct, frozen=True):
-    next: int = 0
-    """Place of the next object, and behind the last that of the next dependent."""
-    same: int = 0
-    changed: int = 0
-    created: int = 0
-    pointed: int = 0
-    recreated: dict[str, tuple[str, str]] = {}
-    """Version and UID of objects that have another UID than before, by each that they had."""
-    skipped: tuple[RestoredObject, ...] = ()
-    failed: tuple[RestoredObject, ...] = ()
-    skipped_count: int = 0
-    failed_count: int = 0
-    orphaned: tuple[RestoredObject, ...] = ()
-    """That are there without an owner which they had."""
-    orphaned_count: int = 0
-    problem: str = ""
-    """Why it could not go on."""
-
-
-RestoreSnapshot: TypeAlias = JobSnapshot[RestoreJournal, RestoreWorld]
-
-
-class Fate(Struct, frozen=True):
-    what: str
-    """`same`, `changed`, `created` or `skipped`."""
-    name: str
-    text: str = ""
-    uids: tuple[str, ...] = ()
-    """With another UID than before: the new one, and those of before."""
-    missing: tuple[str, ...] = ()
-    """Owners that it had, and that are not there."""
 
 
 def step(seen: RestoreSnapshot, now: datetime) -> StepResult[RestoreJournal] | Need:
@@ -130,13 +46,13 @@ def step(seen: RestoreSnapshot, now: datetime) -> StepResult[RestoreJournal] | N
 def _objects(
     journal: RestoreJournal, seen: RestoreSnapshot, paths: tuple[str, ...], now: datetime
 ) -> StepResult[RestoreJournal] | Need:
-    ends = walked([_Walk(seen, path, now).walk for path in paths])
+    ends = walked([ObjectRestore(seen, path, now).walk for path in paths])
     if isinstance(ends, Need):
         return ends
     fates = [each for each in ends if isinstance(each, Fate)]
     skipped = tuple(RestoredObject(each.name, each.text) for each in fates if each.what == "skipped")
     failed = tuple(
-        RestoredObject(_name(path), str(end)) for path, end in zip(paths, ends, strict=True) if isinstance(end, Unfit)
+        RestoredObject(name_of(path), str(end)) for path, end in zip(paths, ends, strict=True) if isinstance(end, Unfit)
     )
     orphaned = tuple(
         RestoredObject(each.name, f"without its owner {', '.join(each.missing)}, which is not there")
@@ -165,174 +81,12 @@ def _recreated(fates: list[Fate]) -> list[tuple[str, tuple[str, str]]]:
     return [(old, (each.name, each.uids[0])) for each in fates if each.uids for old in each.uids[1:]]
 
 
-class _Walk(Struct):
-    """One object of the backup."""
-
-    seen: RestoreSnapshot
-    path: str
-    now: datetime
-
-    def walk(self) -> Fate:
-        answers, parts = self.seen.answers, self.seen.world.parts
-        saved: Tree = msgspec.json.decode(good(answers, Ask(ReadRecord(f"file/{self.path}"))).value)
-        self._check_kept(saved)
-        noted, version = self._noted()
-        match told(answers, Ask(Read(parts.ref(saved)))):
-            case Bad("absent"):
-                return self._made(saved, noted, version)
-            case Bad() as bad:
-                raise Unfit(bad.text or bad.kind)
-            case Good(body):
-                return self._over(saved, msgspec.json.decode(body), noted, version)
-
-    def _check_kept(self, saved: Tree) -> None:
-        """Half of an object is worse than what stands there now."""
-        for version, schema in self.seen.world.schemas.items():
-            if lost := lost_of(saved, schema):
-                raise Unfit(f"not written, since {version} has no {listed(lost)} and would drop it")
-
-    def _over(self, saved: Tree, live: Tree, noted: Restored | None, version: str) -> Fate:
-        """The object is there: it is written where it differs."""
-        name, uid, world = _name(self.path), live["metadata"]["uid"], self.seen.world
-        former = tuple(dict.fromkeys((saved["metadata"]["uid"], *(noted.former if noted else ()))))
-        text = "there is another object of this name (its UID differs); --replace-different-uid writes over it"
-        if uid != saved["metadata"]["uid"] and noted is None and not world.replaces_others:
-            return Fate("skipped", name, text)
-        owned = self._owned(object_parts.with_held_finalizers(saved, live), live)
-        saved = owned.tree
-        if uid == saved["metadata"]["uid"]:
-            return Fate("changed" if self._brought(saved, live) else "same", name, missing=owned.missing)
-        if noted is not None and not noted.uid and world.parts.same_main(saved, live):
-            self._note(Restored(uid, former), version)  # made by a run that was killed before it could say so
-        elif (noted is None or noted.uid != uid) and not world.replaces_others:
-            return Fate("skipped", name, text)
-        differs = self._brought(saved, live)
-        uids = (uid, *(each for each in former if each != uid))
-        return Fate("changed" if differs else "same", name, uids=uids, missing=owned.missing)
-
-    def _made(self, saved: Tree, noted: Restored | None, version: str) -> Fate:
-        """The object is gone: it is made again, and that this is about to be done is written down before."""
-        answers, parts = self.seen.answers, self.seen.world.parts
-        former = (saved["metadata"]["uid"], *(noted.former if noted else ()), *([noted.uid] if noted else []))
-        former = tuple(dict.fromkeys(filter(None, former)))
-        owned = self._owned(saved, None)
-        version = self._note(Restored("", former), version)
-        metadata = saved["metadata"]
-        made = told(
-            answers,
-            Create(
-                resource=parts.resource,
-                namespace=metadata.get("namespace") or "",
-                name=metadata["name"],
-                body=object_parts.anew(owned.tree),
-                does=Does.RESTORE_OBJECT,
-                manager=MANAGER,
-            ),
-        )
-        if isinstance(made, Bad) and made.code == 409:  # by an earlier try whose answer was lost, or by somebody else
-            found = good(answers, Ask(Read(parts.ref(saved), after="exists")))
-            return self._over(saved, msgspec.json.decode(found.value), Restored("", former), version)
-        if isinstance(made, Bad):
-            raise Unfit(_refusal(made, metadata))
-        live: Tree = msgspec.json.decode(made.value)
-        uid = live["metadata"]["uid"]
-        self._note(Restored(uid, former), version)
-        if not self.seen.world.dry_run:
-            self._brought(owned.tree, live)
-        return Fate("created", _name(self.path), uids=(uid, *former), missing=owned.missing)
-
-    def _owned(self, wanted: Tree, live: Tree | None) -> OwnedTree:
-        world = self.seen.world
-        # What is only tried makes no owners, so those of the backup count as made.
-        return with_owners(wanted, live, self.seen.answers, world.uids if world.dry_run else frozenset())
-
-    def _brought(self, saved: Tree, live: Tree) -> bool:
-        """Whether anything differed; afterwards nothing does."""
-        parts = self.seen.world.parts
-        begun = live
-        if not parts.same_main(saved, live):
-            live = self._written(parts.ref(saved), object_parts.over(saved, live), live, "")
-        if not parts.same_status(saved, live):
-            live = self._written(parts.ref(saved), object_parts.with_status(saved, live), live, "status")
-        is_disowned = live is not begun and not object_parts.managers(live)
-        if (object_parts.managers(live, of=MANAGER) or is_disowned) and (managed := self._managers(saved)):
-            good(self.seen.answers, owners(parts.ref(saved), managed, live))
-            return True
-        return live is not begun
-
-    def _managers(self, saved: Tree) -> list[Entry]:
-        """Whose the fields were, in versions that are there: an apply fails where one is named that is not."""
-        world = self.seen.world
-        entries, here = object_parts.managers(saved, but=MANAGER), world.parts.resource
-
-        def goes(api_version: str) -> bool:
-            group, _, version = api_version.rpartition("/")
-            return group == here.group and version not in world.versions
-
-        def in_this(entry: Entry) -> Fields:
-            return managed_fields.known_fields(entry.get("fieldsV1") or {}, world.schemas[here.version])
-
-        if not managed_fields.names_version(entries, goes):
-            return entries
-        return managed_fields.moved(entries, goes, here.api_version, in_this, self.now)
-
-    def _written(self, ref: Ref, body: bytes, live: Tree, subresource: str) -> Tree:
-        write = Replace(
-            ref=ref,
-            body=body,
-            resource_version=live["metadata"]["resourceVersion"],
-            subresource=subresource,
-            does=Does.RESTORE_OBJECT,
-            change_to=self.path,
-            manager=MANAGER,
-        )
-        written: Tree = msgspec.json.decode(good(self.seen.answers, write).value)
-        return written
-
-    def _noted(self) -> tuple[Restored | None, str]:
-        found = good(self.seen.answers, Ask(ReadRecord(f"restored/{self.path}")))
-        return (msgspec.json.decode(found.value, type=Restored) if found.value else None), found.version
-
-    def _note(self, restored: Restored, version: str) -> str:
-        """The version of the record, which is on the disk."""
-        swap = SwapRecord(f"restored/{self.path}", version, msgspec.json.encode(restored))
-        return good(self.seen.answers, Ask(swap, effect=True)).version
-
-
-def listed(places: Sequence[str]) -> str:
-    """For people: the first few."""
-    some = ", ".join(places[:MOST_PLACES])
-    return f"{some} and {len(places) - MOST_PLACES} more" if len(places) > MOST_PLACES else some
-
-
-def schemas_through(definition: Tree, version: str) -> dict[str, Node]:
-    """By version: the schemas that prune what is written in this one.
-
-    With the strategy None what is stored is the same fields under the name of the storage version.
-    """
-    spec = definition["spec"]
-    is_converted = (spec.get("conversion") or {}).get("strategy") == "Webhook"
-    names = {version, *(each["name"] for each in spec["versions"] if each.get("storage") and not is_converted)}
-    return {name: schema for name, schema in schemas_of(definition).items() if name in names}
-
-
-def owners(ref: Ref, managed: list[Any], live: Tree) -> Patch:
-    """Whose the fields are, as it was: otherwise whoever applies them next would be told that they are ours."""
-    return Patch(
-        ref=structs.replace(ref, uid=live["metadata"]["uid"]),
-        kind=PatchKind.JSON,
-        body=msgspec.json.encode([{"op": "add", "path": "/metadata/managedFields", "value": managed}]),
-        resource_version=live["metadata"]["resourceVersion"],
-        does=Does.REWRITE_OWNERS,
-    )
-
-
 def _dependents(
     journal: RestoreJournal, seen: RestoreSnapshot, dependents: tuple[Dependent, ...], now: datetime
 ) -> StepResult[RestoreJournal] | Need:
     concerned = [each for each in dependents if each.owner in journal.recreated]
     here = seen.world.parts.resource
-    ends = walked([_Pointing(seen.answers, each, journal.recreated, here).walk for each in concerned])
+    ends = walked([DependentPointer(seen.answers, each, journal.recreated, here).walk for each in concerned])
     if isinstance(ends, Need):
         return ends
     named = [f"{each.kind}/{each.name}" for each in concerned]
@@ -347,62 +101,6 @@ def _dependents(
         failed_count=journal.failed_count + len(failed),
     )
     return StepResult(after, Decision("point_page", Hold(Reason.MIGRATING, now)))
-
-
-class _Pointing(Struct):
-    """A dependent whose owner has another UID now."""
-
-    answers: Answers
-    dependent: Dependent
-    recreated: Mapping[str, tuple[str, str]]
-    here: Resource
-    """What the objects of the backup are written as."""
-
-    def walk(self) -> bool:
-        """Whether it was pointed to the new owner; False where it is gone, or points there."""
-        dependent, here = self.dependent, self.here
-        group, _, version = dependent.api_version.rpartition("/")
-        resource = Resource(group, version, dependent.plural, dependent.kind, namespaced=bool(dependent.namespace))
-        if (group, dependent.plural) == (here.group, here.plural):
-            resource = here  # another version may drop fields of it, where nobody converts
-        ref = Ref(resource, dependent.namespace, dependent.name)
-        match told(self.answers, Ask(Read(ref, metadata_only=True))):
-            case Bad("absent"):
-                return False
-            case Bad() as bad:
-                raise Unfit(bad.text or bad.kind)
-            case Good(body):
-                live: Tree = msgspec.json.decode(body)
-        found = live["metadata"].get("ownerReferences") or []
-        steps: list[Tree] = []
-        for place, each in enumerate(found):
-            if each["uid"] in self.recreated:
-                steps.append({"op": "test", "path": f"/metadata/ownerReferences/{place}/uid", "value": each["uid"]})
-                uid = self.recreated[each["uid"]][1]
-                steps.append({"op": "replace", "path": f"/metadata/ownerReferences/{place}/uid", "value": uid})
-        if not steps:
-            return False
-        good(
-            self.answers,
-            Patch(
-                ref=structs.replace(ref, uid=live["metadata"]["uid"]),
-                kind=PatchKind.JSON,
-                body=msgspec.json.encode(steps),
-                resource_version=live["metadata"]["resourceVersion"],
-                does=Does.POINT_DEPENDENT,
-            ),
-        )
-        return True
-
-
-def _refusal(made: Bad, metadata: Tree) -> str:
-    if made.kind == "absent":
-        return f"namespace {metadata.get('namespace')} is not there: create it and run the command again"
-    return made.text or made.kind
-
-
-def _name(path: str) -> str:
-    return path.removeprefix("objects/").removesuffix(".json").removeprefix("_cluster/")
 
 
 decide = journaled(step, RestoreJournal)

@@ -10,7 +10,7 @@ import msgspec
 
 from fairlead.contracts.apiversions.decide.offline import object_parts
 from fairlead.contracts.apiversions.decide.offline.object_conversion import in_version, is_new, path_of_tree, saved_of
-from fairlead.contracts.apiversions.decide.offline.restore_steps import owners
+from fairlead.contracts.apiversions.decide.offline.object_restore import managers_patch
 from fairlead.contracts.apiversions.decide.offline.step_context import StepContext
 from fairlead.contracts.apiversions.decide.offline.upgrade_journal import MANAGER, UpgradeOutcome, UpgradePhase, noted
 from fairlead.contracts.apiversions.decide.offline.upgraded_definitions import has_version, reverted, reverting
@@ -81,7 +81,7 @@ def _restored(context: StepContext, item: Tree) -> str:
         return "again"
     managed = object_parts.managers(wanted, but=MANAGER)
     if managed and not same(managed, live["metadata"].get("managedFields")):
-        answer = context.told(owners(parts.ref(item), managed, live))
+        answer = context.told(managers_patch(parts.ref(item), managed, live))
         if isinstance(answer, Bad) and answer.kind not in ("conflict", "absent"):
             raise Unfit(answer.text or answer.kind)
         return "again"
