@@ -24,8 +24,8 @@ from fairlead.contracts.leaderworker import part as leaderworker
 from fairlead.contracts.leaderworker.settings import Settings as LeaderWorkerSettings
 from fairlead.contracts.plans import part as plans
 from fairlead.contracts.plans.settings import PlanSettings
-from fairlead.contracts.zones.controllers import zones
 from fairlead.contracts.zones.metrics import ZoneMetrics
+from fairlead.contracts.zones.part import zones
 from fairlead.contracts.zones.phased_controller import with_phased
 from fairlead.contracts.zones.settings import Settings
 from fairlead.core.act import Does
