@@ -112,9 +112,8 @@ def options_of(arguments: argparse.Namespace) -> OperatorOptions:
     from fairlead.cli.flags.common import wrong_namespaces
     from fairlead.cli.flags.config_file import read
     from fairlead.contracts import contract
-    from fairlead.core.option_kinds import seconds_of
     from fairlead.engine.options import OperatorOptions, PartOptions
-    from fairlead.engine.program import CommonOptions, identity
+    from fairlead.engine.program import identity
 
     if wrong := wrong_namespaces(arguments):
         raise ValueError(wrong)
@@ -123,25 +122,7 @@ def options_of(arguments: argparse.Namespace) -> OperatorOptions:
     if unknown := [part for part in parts if part not in known]:
         raise ValueError(f'--parts names "{unknown[0]}": this release has {", ".join(known)}')
     found = read(arguments.config, parts)
-    for name, port in (("--port", arguments.port), ("--webhooks-port", arguments.webhooks_port)):
-        if port is not None and not 0 <= port <= 65535:
-            raise ValueError(f"{name} is {port}: set it to a port from 0 to 65535")
-    if bool(arguments.certificate_file) != bool(arguments.certificate_key_file):
-        raise ValueError("--certificate-file and --certificate-key-file belong together: give both, or none of them")
-    if arguments.qps > 0 and arguments.burst < 1:
-        raise ValueError(f"--burst is {arguments.burst}: set it to 1 or more, or leave out --qps")
-    common = CommonOptions(
-        parts=parts,
-        webhooks=arguments.webhooks,
-        request_timeout=seconds_of("--webhooks-timeout", arguments.webhooks_timeout, positive=True),
-        authority_file=arguments.certificate_authority_file,
-        certificate_file=arguments.certificate_file,
-        key_file=arguments.certificate_key_file,
-        webhooks_port=arguments.webhooks_port,
-        certificate_secret=arguments.certificate_secret,
-        certificate_name=arguments.certificate_dns_name,
-        elects=not arguments.no_lease,
-    )
+    common = _common(arguments, parts)
     given = {
         name: _given(name, section, arguments, found.get(name), common)
         for name, section in known.items()
@@ -172,6 +153,32 @@ def options_of(arguments: argparse.Namespace) -> OperatorOptions:
         webhooks=_webhooks(arguments, common) if common.webhooks else None,
         cluster=_cluster(arguments),
         record=arguments.record,
+    )
+
+
+def _common(arguments: argparse.Namespace, parts: tuple[str, ...]) -> CommonOptions:
+    """What all contracts of the process have in common, once it does not contradict itself."""
+    from fairlead.core.option_kinds import seconds_of
+    from fairlead.engine.program import CommonOptions
+
+    for name, port in (("--port", arguments.port), ("--webhooks-port", arguments.webhooks_port)):
+        if port is not None and not 0 <= port <= 65535:
+            raise ValueError(f"{name} is {port}: set it to a port from 0 to 65535")
+    if bool(arguments.certificate_file) != bool(arguments.certificate_key_file):
+        raise ValueError("--certificate-file and --certificate-key-file belong together: give both, or none of them")
+    if arguments.qps > 0 and arguments.burst < 1:
+        raise ValueError(f"--burst is {arguments.burst}: set it to 1 or more, or leave out --qps")
+    return CommonOptions(
+        parts=parts,
+        webhooks=arguments.webhooks,
+        request_timeout=seconds_of("--webhooks-timeout", arguments.webhooks_timeout, positive=True),
+        authority_file=arguments.certificate_authority_file,
+        certificate_file=arguments.certificate_file,
+        key_file=arguments.certificate_key_file,
+        webhooks_port=arguments.webhooks_port,
+        certificate_secret=arguments.certificate_secret,
+        certificate_name=arguments.certificate_dns_name,
+        elects=not arguments.no_lease,
     )
 
 
