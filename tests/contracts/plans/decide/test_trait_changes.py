@@ -1,31 +1,19 @@
-"""What people do to a rollout on its way (R-12 to R-15): other targets, deletion, drift, plans and statuses by hand."""
+"""What people do to a rollout on its way (R-12 to R-15): other targets and sizes, and plans that cannot be kept."""
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from datetime import timedelta
 
 import pytest
 
 from fairlead.contracts.plans.kinds import Json
-from fairlead.core.ask import Bad
 from fairlead.core.decision import Hold
 from tests.contracts.plans.decide.cluster import Cluster, a_clone_set, a_pair
+from tests.contracts.plans.decide.swapping import HOOK, states_of, swap
 from tests.contracts.plans.decide.workloads.objects import merged
 
-HOOK: Json = {"type": "finalize-rollout", "name": "last", "url": "http://hooks/last"}
 
-
-def _swap(cluster: Cluster) -> None:
-    cluster.change(targetRef=cluster.reference("d1"), sourceRef=[cluster.reference("d2")])
-
-
-def _states(cluster: Cluster) -> list[str]:
-    found = [each.state for each in cluster.history]
-    return [state for place, state in enumerate(found) if place == 0 or found[place - 1] != state]
-
-
-def _crash(cluster: Cluster, name: str) -> None:
+def crash(cluster: Cluster, name: str) -> None:
     """None of its pods is ready."""
     resource, tree = cluster.objects[name]
     cluster.put(resource, merged(tree, {"status": {"readyReplicas": 0}}))
@@ -35,7 +23,7 @@ def test_target_and_source_are_exchanged_in_mid_rollout() -> None:
     cluster = a_pair()
     cluster.play_to("batchInRolling", 1)
 
-    _swap(cluster)
+    swap(cluster)
     cluster.play("rolloutAbandoned")
     assert cluster.condition("RolloutInProgress") == ("False", "Rollout Spec is modified")
     cluster.play("verifyingSpec")
@@ -55,7 +43,7 @@ def test_they_are_exchanged_between_the_halves() -> None:
     assert (cluster.size("d1"), cluster.size("d2")) == (5, 2)
     cluster.settle(ready=False)
 
-    _swap(cluster)
+    swap(cluster)
     cluster.play("rolloutSucceed")
 
     assert cluster.state == "rolloutSucceed"
@@ -92,7 +80,7 @@ def test_a_third_target_takes_no_ready_pod_for_those_of_the_second_that_crash() 
     for _ in range(100):
         cluster.run()
         cluster.settle()
-        _crash(cluster, "d2")
+        crash(cluster, "d2")
         cluster.now += timedelta(seconds=5)
 
     assert cluster.state == "rolloutSucceed"
@@ -106,7 +94,7 @@ def test_another_size_while_it_runs_abandons_the_attempt() -> None:
     cluster.edit(targetSize=6)
     cluster.play("rolloutSucceed")
 
-    assert "rolloutAbandoned" in _states(cluster)
+    assert "rolloutAbandoned" in states_of(cluster)
     assert (cluster.size("d1"), cluster.size("d2")) == (0, 6)
 
 
@@ -200,227 +188,6 @@ def test_a_corrected_plan_starts_again_after_a_failed_verification() -> None:
     assert cluster.size("d2") == 6
 
 
-def test_a_modification_during_deletion_is_ignored() -> None:
-    """R-13."""
-    cluster = a_pair()
-    cluster.play_to("batchInRolling", 1)
-    cluster.delete()
-    cluster.run()
-
-    _swap(cluster)
-    cluster.play()
-
-    assert not cluster.is_there
-    assert "rolloutAbandoned" not in _states(cluster)
-
-
-@pytest.mark.parametrize(
-    "place", [("batchInitializing", 0), ("batchInRolling", 1), ("batchVerifying", 1), ("batchReady", 1)]
-)
-def test_deleting_releases_and_leaves_sizes_as_they_are(place: tuple[str, int]) -> None:
-    cluster = a_pair()
-    cluster.play_to(*place)
-    before = {name: cluster.size(name) for name in cluster.objects}
-
-    cluster.delete()
-    cluster.play()
-
-    assert not cluster.is_there
-    assert {name: cluster.size(name) for name in cluster.objects} == before
-    for name in cluster.objects:
-        assert cluster.owners(name) == []
-        assert "app.oam.dev/rollout-original" not in cluster.tree(name)["metadata"].get("annotations", {})
-    assert cluster.reasons()[-1] == "Rollout Deleted"
-
-
-def test_deleting_before_or_after_the_work_takes_one_pass() -> None:
-    fresh, done = a_pair(), a_pair()
-    fresh.run()
-    done.play("rolloutSucceed")
-
-    for cluster in (fresh, done):
-        cluster.delete()
-        cluster.run()
-        assert not cluster.is_there
-
-
-def test_deletion_does_not_wait_for_what_is_gone() -> None:
-    """R-15 and R-27: workloads that are gone, and hooks that never answer."""
-    cluster = a_pair({"rolloutWebhooks": [HOOK]})
-    cluster.play_to("batchInRolling", 1)
-    cluster.hook = lambda _body, _call: Bad("unreachable", "nobody listens")
-    cluster.delete()
-    cluster.objects.clear()
-
-    cluster.play(most=12)
-
-    assert not cluster.is_there
-    assert {each["phase"] for each in cluster.calls} == {"RolloutDeletingState"}
-    assert len(cluster.calls) >= 3
-
-
-def test_hooks_that_refuse_in_other_words_each_time_do_not_hold_up_a_deletion() -> None:
-    cluster = a_pair({"rolloutWebhooks": [HOOK]})
-    cluster.play_to("batchInRolling", 1)
-    cluster.hook = lambda _body, _call: Bad("failed", code=400 + len(cluster.calls))
-    cluster.delete()
-
-    cluster.play(most=12)
-
-    assert not cluster.is_there
-
-
-def test_whatever_wakes_a_rollout_a_refusal_counts_once_in_five_seconds() -> None:
-    cluster = a_pair({"rolloutWebhooks": [HOOK]})
-    cluster.play_to("batchInRolling", 1)
-    cluster.hook = lambda _body, _call: Bad("failed", code=500)
-    cluster.delete()
-    cluster.run()
-    cluster.run()
-
-    for _ in range(9):
-        cluster.run()
-
-    assert cluster.rollout.hook_failures == 1
-
-
-def test_a_rollout_that_was_stripped_by_hand_is_finished_by_another() -> None:
-    """The garbage collector took the claims; guard and note are still there."""
-    cluster = a_pair()
-    cluster.play_to("batchInRolling", 1)
-    again = a_pair()
-    for resource, tree in cluster.objects.values():
-        owners = [each for each in tree["metadata"]["ownerReferences"] if each["kind"] == "Namespace"]
-        again.put(resource, merged(tree, {"metadata": {"ownerReferences": owners}}))
-
-    again.play("rolloutSucceed")
-
-    assert (again.size("d1"), again.size("d2")) == (0, 5)
-    assert again.owners("d1") == again.owners("d2") == []
-
-
-def test_two_rollouts_do_not_write_one_workload() -> None:
-    """I-6."""
-    cluster = a_pair()
-    cluster.play_to("batchInRolling", 1)
-    other = a_pair()
-    other.objects = dict(cluster.objects)
-    for name in ("d1", "d2"):
-        tree = other.tree(name)
-        owners = [
-            {**each, "uid": "uid-x"} if each.get("controller") else each for each in tree["metadata"]["ownerReferences"]
-        ]
-        other.put(other.objects[name][0], merged(tree, {"metadata": {"ownerReferences": owners}}))
-    before = dict(other.objects)
-
-    other.play("rolloutFailed")
-
-    assert other.state == "rolloutFailed"
-    assert other.objects == before
-    assert "has a controller owner" in other.condition("RolloutFailed")[1]
-
-
-@pytest.mark.parametrize("name", ["d1", "d2"])
-def test_somebody_who_scales_ends_the_attempt_and_is_not_written_against(name: str) -> None:
-    cluster = a_pair()
-    cluster.autoscalers = {name: "hpa"}
-    cluster.play_to("batchVerifying", 1)
-
-    cluster.scale(name, 9)
-    cluster.play("rolloutFailed")
-
-    assert cluster.state == "rolloutFailed"
-    assert cluster.size(name) == 9
-    status, message = cluster.condition("BatchVerifying")
-    assert status == "False"
-    assert "hpa" in message
-    assert "9" in message
-    assert cluster.owners("d1") == cluster.owners("d2") == []
-    assert "AutoscalerActive" in cluster.reasons()
-
-
-def test_a_workload_that_is_deleted_is_waited_for() -> None:
-    cluster = a_pair()
-    cluster.play_to("batchInRolling", 1)
-    kept = cluster.objects.pop("d1")
-
-    cluster.play(most=3)
-    assert cluster.condition("RolloutInProgress") == ("False", "the Deployment d1 is not there")
-    assert cluster.size("d2") == 1
-    cluster.put(*kept)
-    cluster.play("rolloutSucceed")
-
-    assert cluster.state == "rolloutSucceed"
-
-
-def test_batches_that_are_removed_behind_the_webhook_end_the_attempt() -> None:
-    """R-6."""
-    cluster = a_pair()
-    cluster.play_to("batchReady", 1)
-
-    cluster.edit(rolloutBatches=[{"replicas": 5}])
-    cluster.play("rolloutFailed")
-
-    assert cluster.state == "rolloutFailed"
-    assert "the plan ends with batch 0" in cluster.condition("BatchReady")[1]
-
-
-@pytest.mark.parametrize("make", [a_pair, a_clone_set])
-@pytest.mark.parametrize("gate", [None, 1])
-@pytest.mark.parametrize("place", ["batchVerifying", "batchFinalizing", "batchReady"])
-def test_a_batch_that_is_made_larger_once_it_is_rolled_ends_the_attempt(
-    place: str, gate: int | None, make: Callable[[Json], Cluster]
-) -> None:
-    """R-6: nobody would bring the pods that it lacks, and so nobody waits for them."""
-    cluster = make({"rolloutBatches": [{"replicas": 1}, {"replicas": 2}, {}], "lastBatchToRollout": gate})
-    cluster.play_to(place, 1)
-
-    cluster.edit(rolloutBatches=[{"replicas": 1}, {}])
-    cluster.play("rolloutFailed")
-
-    assert cluster.state == "rolloutFailed"
-    assert cluster.condition("RolloutFailed")[1]
-
-
-def test_a_gate_that_is_opened_says_who_keeps_the_batch_from_its_approval() -> None:
-    """R-21: sizes that somebody changed fail nothing there, and nobody writes against them."""
-    cluster = a_pair({"lastBatchToRollout": 0})
-    cluster.play(most=60)
-    cluster.scale("d1", 8)
-    cluster.settle()
-
-    cluster.edit(lastBatchToRollout=2)
-    cluster.run()
-
-    said = "the sources have 8 pods, and go to 4: the source Deployment d1 has 8 replicas; expected: 4"
-    assert cluster.condition("BatchReady") == ("False", f"{said}; put it back, or stop the rollout")
-    cluster.scale("d1", 4)
-    cluster.settle()
-    cluster.play("rolloutSucceed")
-    assert cluster.state == "rolloutSucceed"
-
-
-def test_batches_behind_the_partition_may_be_others() -> None:
-    cluster = a_pair({"rolloutBatches": [{"replicas": 2}, {"replicas": 2}, {"replicas": 1}], "lastBatchToRollout": 0})
-    cluster.play(most=40)
-
-    cluster.edit(rolloutBatches=[{"replicas": 2}, {"replicas": 1}, {"replicas": 2}], lastBatchToRollout=2)
-    cluster.play("rolloutSucceed")
-
-    assert cluster.sizes("d2") == [0, 2, 3, 5]
-    assert cluster.rollout.effective_batches == (2, 1, 2)
-
-
-def test_a_partition_that_is_lowered_ends_the_attempt() -> None:
-    cluster = a_pair()
-    cluster.play_to("batchInRolling", 1)
-
-    cluster.edit(lastBatchToRollout=0)
-    cluster.play("rolloutFailed")
-
-    assert "the partition is 0, but batch 1 is being rolled" in cluster.condition("BatchFinalizing")[1]
-
-
 def test_a_spec_that_cannot_be_read_moves_no_pod() -> None:
     cluster = a_pair()
     cluster.play_to("batchInRolling", 1)
@@ -481,47 +248,6 @@ def test_references_are_looked_at_where_there_are_no_webhooks(change: Json, said
     cluster.play("rolloutFailed")
 
     assert said in cluster.condition("RolloutFailed")[1]
-
-
-@pytest.mark.parametrize(
-    "status",
-    [
-        {"rollingState": "rollingInBatches", "batchRollingState": "batchInRolling"},
-        {"rollingState": "rollingInBatches", "batchRollingState": "batchReady", "targetGeneration": "a"},
-        {"rollingState": "initializing", "targetGeneration": "a", "rolloutTargetSize": "x"},
-        {
-            "rollingState": "rollingInBatches",
-            "batchRollingState": "batchInRolling",
-            "targetGeneration": "a",
-            "rolloutTargetSize": 5,
-            "rolloutOriginalSize": 5,
-            "currentBatch": -2,
-        },
-        {"rollingState": "locatingTargetApp"},
-        {"rollingState": "rollingInBatches", "batchRollingState": "batchVerifyFailed", "targetGeneration": "a"},
-    ],
-)
-def test_a_status_that_somebody_wrote_ends_the_attempt_and_moves_no_pod(status: Json) -> None:
-    cluster = a_pair()
-    cluster.status = status
-    before = {name: cluster.size(name) for name in cluster.objects}
-
-    cluster.play("rolloutFailed")
-
-    assert cluster.state == "rolloutFailed"
-    assert {name: cluster.size(name) for name in cluster.objects} == before
-    cluster.delete()
-    cluster.play()
-    assert not cluster.is_there
-
-
-def test_what_others_keep_in_the_status_stays() -> None:
-    cluster = a_pair()
-    cluster.status = {"LastSourceAppRevision": "kept"}
-
-    cluster.play("rolloutSucceed")
-
-    assert cluster.status["LastSourceAppRevision"] == "kept"
 
 
 def test_a_failed_clone_set_is_paused_where_it_stands() -> None:
