@@ -37,8 +37,9 @@ from kubeloop.objects.meta import Meta
 from tests.contracts.leaderworker.decide.some import a_leader, a_revision, a_set, some_workers, the_leaders
 
 NOW = datetime(2026, 3, 1, 12, tzinfo=UTC)
+RECORD, APPLY, SERVICE, STATUS = Does.RECORD_REVISION, Does.APPLY_LEADERS, Does.CREATE_SERVICE, Does.REPORT_STATUS
 ABSENT = Bad("absent", "not found", 404)
-SERVICE = Service(Meta(name="a", uid="service", resource_version="1", namespace="default", labels={NAME: "a"}))
+SHARED_SERVICE = Service(Meta(name="a", uid="service", resource_version="1", namespace="default", labels={NAME: "a"}))
 
 
 def applied(given: LeaderWorkerSet, revision: Revision, **changes: Any) -> StatefulSet:
@@ -70,7 +71,7 @@ def a_set_seen(given: LeaderWorkerSet | None = None, **changes: Any) -> SetSeen:
         "pods": tuple(a_leader(index, key) for index in range(2)),
         "workers": tuple(some_workers(index, key) for index in range(2)),
         "revisions": (revision,),
-        "services": (SERVICE,),
+        "services": (SHARED_SERVICE,),
         "answers": Answers({}),
         "settings": Settings(),
         **changes,
@@ -167,3 +168,19 @@ def _settled(decide: Any, seen: Any, now: datetime, refused: Does | None, live: 
 
 def going(pod: Pod) -> Pod:
     return replace(pod, metadata=replace(pod.metadata, deletion_timestamp=NOW))
+
+
+def numbers(settled: Settled) -> tuple[int, int]:
+    """Partition and replicas that are applied."""
+    spec = settled.body(APPLY)["spec"]
+    return spec["updateStrategy"]["rollingUpdate"]["partition"], spec["replicas"]
+
+
+def at_rest(**changes: Any) -> Settled:
+    """What a second round makes of a set whose status is as the first reported it."""
+    seen = a_set_seen(**changes)
+    first = set_settled(seen)
+    if STATUS not in first.does:
+        return first
+    status = msgspec.convert(first.body(STATUS)["status"], type(seen.set.status))
+    return set_settled(replace(seen, set=replace(seen.set, status=status)))

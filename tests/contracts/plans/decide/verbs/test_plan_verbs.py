@@ -2,9 +2,6 @@
 
 from __future__ import annotations
 
-from typing import Any
-
-import msgspec
 import pytest
 
 from fairlead.contracts.plans.decide.verbs.actions import abort, retry
@@ -15,109 +12,21 @@ from fairlead.contracts.plans.decide.verbs.targets import find
 from fairlead.contracts.plans.decide.verbs.undo import undo
 from fairlead.contracts.plans.kinds import Json
 from fairlead.contracts.plans.verbs import VERBS
-from fairlead.core.ask import Answer, Answers, Ask, Bad, Good, Listing, Need, Question, Read
+from fairlead.core.ask import Answer, Answers, Bad, Need, Question
 from fairlead.core.verb import (
     Absent,
-    Nothing,
-    Refused,
-    VerbAnswer,
     VerbDecide,
-    VerbPlan,
     VerbRequest,
-    VerbTable,
 )
 from kubeloop.objects.meta import Ref
-from tests.contracts.plans.decide.cluster import Cluster, a_clone_set, a_pair
-from tests.contracts.plans.decide.workloads.objects import merged
+from tests.contracts.plans.decide.cluster import a_clone_set, a_pair
+from tests.contracts.plans.decide.verbs.asked import Asked, gated, nothing, planned, refused, written
 
 DEPLOYMENT: Json = {
     "metadata": {"name": "r", "namespace": "ns", "uid": "u", "resourceVersion": "7", "generation": 1},
     "spec": {"targetApplicationName": "new", "sourceApplicationName": "old", "rolloutPlan": {"batchPartition": 0}},
     "status": {"rollingState": "rollingInBatches", "effectiveBatches": [1, 1], "targetGeneration": "x"},
 }
-
-
-class Asked:
-    """Who reads the rollout of a cluster, its workloads and its Events."""
-
-    def __init__(
-        self,
-        cluster: Cluster | None,
-        *,
-        application: Json | None = None,
-        kind: str = "ApplicationDeployment",
-        events: tuple[Json, ...] = (),
-    ):
-        self.cluster = cluster
-        self.application = application
-        self.kind = kind
-        self.events = events
-
-    def __call__(self, decide: VerbDecide, name: str = "r", noun: str = "", **options: str) -> VerbAnswer:
-        flags = {f"--{flag.replace('_', '-')}": (value,) for flag, value in options.items()}
-        request = VerbRequest("ns", name, flags, noun)
-        known: dict[Question, Answer] = {}
-        for _ in range(5):
-            now = a_pair().now if self.cluster is None else self.cluster.now
-            found = decide(request, Answers(dict(known)), now)
-            if not isinstance(found, Need):
-                return found
-            known |= {each: self.answer(each) for stage in found.stages for each in stage}
-        raise AssertionError("it asks for ever")
-
-    def answer(self, question: Question) -> Answer:
-        assert isinstance(question, Ask)
-        match question.to:
-            case Read(ref=ref):
-                found = self._read(ref)
-                return Bad("absent") if found is None else Good(msgspec.json.encode(found))
-            case Listing():
-                return Good(msgspec.json.encode({"items": self.events}))
-        raise AssertionError(question)
-
-    def _read(self, ref: Ref) -> Json | None:
-        kind, cluster = ref.resource.kind, self.cluster
-        if kind in ("ApplicationDeployment", "AppRollout"):
-            return self.application if kind == self.kind else None
-        if cluster is None or (kind == "RolloutTrait" and ref.name != "r"):
-            return None
-        if kind == "RolloutTrait":
-            metadata = msgspec.to_builtins(cluster.meta)
-            return {"metadata": metadata, "spec": cluster.spec, "status": cluster.status}
-        found = cluster.objects.get(ref.name)
-        return None if found is None else found[1]
-
-
-def planned(found: VerbAnswer) -> VerbPlan:
-    assert isinstance(found, VerbPlan), found
-    return found
-
-
-def refused(found: VerbAnswer) -> str:
-    assert isinstance(found, Refused), found
-    return found.sentence
-
-
-def nothing(found: VerbAnswer) -> str:
-    assert isinstance(found, Nothing), found
-    return found.sentence
-
-
-def written(cluster: Cluster, plan: VerbPlan) -> None:
-    """What the command writes, onto the version that it was decided on."""
-    (write,) = plan.writes
-    metadata = write.patch["metadata"]
-    assert (metadata["uid"], metadata["resourceVersion"]) == (cluster.meta.uid, cluster.meta.resource_version)
-    if action := metadata.get("annotations", {}).get("fairlead.dev/rollout-action"):
-        cluster.ask(action)
-    else:
-        cluster.change(**merged(cluster.spec, write.patch["spec"]))
-
-
-def gated(**plan: Any) -> Cluster:
-    cluster = a_pair({"lastBatchToRollout": 0, **plan})
-    cluster.play(most=40)
-    return cluster
 
 
 @pytest.mark.parametrize("decide", [pause, resume, promote, abort, undo, retry, history])
@@ -303,84 +212,6 @@ def test_retry_of_a_paused_plan_says_what_lets_it_go_on() -> None:
     assert "it is paused until `fairlead resume r -n ns`" in planned(ask(retry)).said
 
 
-@pytest.mark.parametrize("place", [("batchInRolling", 0), ("batchVerifying", 1), None])
-def test_undo_turns_round_in_flight_and_afterwards(place: tuple[str, int] | None) -> None:
-    cluster = a_pair()
-    cluster.play("rolloutSucceed") if place is None else cluster.play_to(*place)
-    ask = Asked(cluster)
-
-    plan = planned(ask(undo))
-    written(cluster, plan)
-    cluster.run()
-    cluster.play("rolloutSucceed")
-
-    assert plan.before == (
-        "r goes back to Deployment d1 in its batches:\n"
-        "  spec.targetRef: Deployment d2 -> Deployment d1\n"
-        "  spec.sourceRef: Deployment d1 -> Deployment d2"
-    )
-    assert ("the attempt in flight is abandoned" in plan.said.lower()) == (place is not None)
-    assert (cluster.size("d1"), cluster.size("d2")) == (5, 0)
-    assert planned(ask(undo)).writes[0].shown[0] == "spec.targetRef: Deployment d1 -> Deployment d2"
-
-
-def test_undo_leaves_gates_closed_unless_they_are_to_be_opened() -> None:
-    ask = Asked(gated())
-
-    assert "its gate after batch 0 stays" in planned(ask(undo)).said
-    opened = planned(ask(undo, full="true")).writes[0]
-    assert opened.patch["spec"]["rolloutPlan"] == {"lastBatchToRollout": 2}
-    assert opened.shown[-1] == "spec.rolloutPlan.lastBatchToRollout: 0 -> 2"
-
-
-def test_undo_with_several_sources_asks_for_one() -> None:
-    cluster = a_pair(sources=("d1", "d0"))
-    cluster.add_deployment("d0", 2)
-    cluster.play_to("batchVerifying", 0)
-    ask = Asked(cluster)
-
-    assert refused(ask(undo)) == "r has several sources (d1, d0): choose one with --to-source NAME"
-    assert refused(ask(undo, to_source="d7")) == "r has no source d7; there are d1, d0"
-    spec = planned(ask(undo, to_source="d0")).writes[0].patch["spec"]
-    assert (spec["targetRef"]["name"], [each["name"] for each in spec["sourceRef"]]) == ("d0", ["d2", "d1"])
-
-
-def test_undo_needs_a_source_that_is_still_there() -> None:
-    cluster = a_pair()
-    cluster.play("rolloutSucceed")
-    del cluster.objects["d1"]
-
-    assert refused(Asked(cluster)(undo)).startswith("the Deployment d1 is not there any more")
-
-
-def test_undo_of_what_is_updated_in_place_says_what_helps() -> None:
-    cluster = a_clone_set()
-    cluster.play_to("batchVerifying", 1)
-
-    said = refused(Asked(cluster)(undo))
-
-    assert said.startswith("the CloneSet c is updated in place, so r has no source to go back to: stop it with")
-    assert "`fairlead abort r -n ns`" in said
-
-
-def test_undo_of_a_scale_says_what_helps() -> None:
-    cluster = Cluster({"targetSize": 9, "rolloutBatches": [{"replicas": 1}, {}]}, sources=())
-    cluster.add_deployment("d2", 5)
-    cluster.play_to("batchVerifying", 0)
-    ask = Asked(cluster)
-
-    assert "`fairlead abort r -n ns --revert` goes back to 5 pods" in refused(ask(undo))
-    cluster.play()
-    assert refused(ask(undo)).endswith("set spec.rolloutPlan.targetSize to 5")
-
-
-def test_undo_of_what_is_not_rolled_is_refused() -> None:
-    cluster = a_pair({"rolloutBatches": [{"replicas": 9}, {}]})
-    cluster.play("rolloutFailed")
-
-    assert refused(Asked(cluster)(undo)) == "nothing of r is rolled yet: change its spec instead"
-
-
 @pytest.mark.parametrize("decide", [pause, resume, promote, abort, undo, retry])
 def test_what_is_being_deleted_is_not_changed(decide: VerbDecide) -> None:
     cluster = gated()
@@ -484,50 +315,6 @@ def test_one_of_two_of_the_same_name_is_chosen_by_its_noun() -> None:
     chosen = planned(ask(promote, noun="applicationdeployment"))
     assert chosen.writes[0].ref.resource.kind == "ApplicationDeployment"
     assert ask(promote, noun="other") == Absent()
-
-
-def an_event(reason: str, note: str, at: str, uid: str = "uid-r", **fields: Any) -> Json:
-    return {"reason": reason, "note": note, "type": "Normal", "eventTime": at, "regarding": {"uid": uid}, **fields}
-
-
-def test_history_tells_attempts_in_the_order_of_time() -> None:
-    cluster = a_pair()
-    cluster.play_to("batchInRolling", 1)
-    cluster.ask("abort@2026-03-01T12:00:00Z")
-    cluster.play("rolloutFailed")
-    events = (
-        an_event("Rollout Verified", "fits", "2026-03-01T11:00:00Z"),
-        an_event("Rollout Restarted", "again", "2026-03-01T11:30:00Z"),
-        an_event("RolloutPaused", "admin paused r with `fairlead pause`: lunch", "2026-03-01T11:10:00.5Z"),
-        an_event("Rollout Verified", "of another", "2026-03-01T11:00:00Z", uid="other"),
-        an_event("WebhookFailed", "no", "2026-03-01T11:40:00Z", type="Warning", series={"count": 3}),
-    )
-
-    found = Asked(cluster, events=events)(history)
-
-    assert isinstance(found, VerbTable)
-    assert [(each["ATTEMPT"], each["WHAT"]) for each in found.rows] == [
-        ("1", "Rollout Verified"),
-        ("1", "RolloutPaused"),
-        ("2", "Rollout Restarted"),
-        ("2", "WebhookFailed (warning)"),
-        ("2", "RolloutFailed True"),
-    ]
-    assert found.rows[1]["DETAIL"] == "admin paused r with `fairlead pause`: lunch"
-    assert found.rows[3]["DETAIL"] == "no (told 3 times)"
-    assert (found.rows[-1]["DETAIL"], found.items[-1]["toldBy"]) == ("aborted", "condition")
-
-
-def test_history_without_events_is_that_of_the_conditions() -> None:
-    cluster = a_pair()
-    assert refused(Asked(cluster)(history)).startswith("nothing is recorded of r")
-    cluster.play("rolloutSucceed")
-
-    found = Asked(cluster)(history)
-
-    assert isinstance(found, VerbTable)
-    assert found.rows[0]["WHAT"] == "RolloutSpecVerifying True"
-    assert found.rows[-1]["WHAT"] == "RolloutSucceed True"
 
 
 def test_what_a_plan_does_not_have_says_what_to_do_instead() -> None:
