@@ -12,6 +12,7 @@ from tests.contracts.environments.decide.things import Tree
 OLD, NEXT = "materialize/environmentd:v26.0.0", "materialize/environmentd:v26.1.0"
 ENVIRONMENT_ID = "12345678-1234-1234-1234-123456789012"
 IMMEDIATELY = "ImmediatelyPromoteCausingDowntime"
+MANUALLY = "ManuallyPromote"
 
 
 def a_license(environment: str = NIL, **claims: object) -> str:

@@ -5,30 +5,16 @@ from __future__ import annotations
 from datetime import timedelta
 
 import pytest
-from msgspec import structs
 
-from fairlead.contracts.environments.decide import decide
-from fairlead.contracts.environments.decide.identity import secret_question
 from fairlead.contracts.environments.decide.rollout import needs_update
-from fairlead.core.act import AnyWrite, Apply, Create, Delete, Does, Replace
+from fairlead.core.act import AnyWrite, Apply, Replace
 from fairlead.core.ask import Bad
-from fairlead.core.decision import Decision, Hold, Move
+from fairlead.core.decision import Hold, Move
 from fairlead.core.reason import Reason
 from fairlead.core.uuids import uuid5
 from kubeloop.objects.apps import STATEFULSETS
-from tests.contracts.environments.decide.specs import IMMEDIATELY, NEXT, OLD, a_spec
-from tests.contracts.environments.decide.world import World, promoted
-
-MANUALLY = "ManuallyPromote"
-
-
-def waiting(**fields: object) -> World:
-    """A second generation that does not get ready to be promoted."""
-    world = promoted()
-    world.starts_as = "Initializing"
-    world.edit(environmentdImageRef=NEXT, **fields)
-    world.play()
-    return world
+from tests.contracts.environments.decide.specs import IMMEDIATELY, MANUALLY, NEXT, a_spec
+from tests.contracts.environments.decide.world import World, promoted, waiting
 
 
 def test_the_first_rollout_is_generation_one() -> None:
@@ -293,200 +279,6 @@ def test_another_answer_to_skipping_is_a_failed_deployment() -> None:
     world.skips = 204
     world.wait(60)
     assert world.is_promoted
-
-
-def test_with_a_downtime_the_serving_generation_is_gone_before_the_next_is_there() -> None:
-    world = promoted()
-    world.edit(environmentdImageRef=NEXT, rolloutStrategy=IMMEDIATELY)
-    together = []
-    for _ in range(40):
-        world.step()
-        together.append(len(world.generations))
-        world.controllers()
-
-    assert max(together) == 1
-    assert world.is_promoted
-    assert (2, "skip-catchup") in world.calls
-    kinds = [write.ref.name for write in world.writes if isinstance(write, Delete)]
-    assert [name.removeprefix(f"mz{world.id}-") for name in kinds] == [
-        "environmentd-1",
-        "persist-pubsub-1",
-        "environmentd-1",
-        "listeners-1",
-    ]
-
-
-UNMADE = {
-    "what no StatefulSet can have": (422, True),
-    "a quota that the serving generation uses up": (403, False),
-    "a webhook that knows no rehearsal": (400, False),
-}
-
-
-@pytest.mark.parametrize(("code", "serves_on"), UNMADE.values(), ids=UNMADE)
-def test_with_a_downtime_the_serving_generation_does_not_go_for_one_that_is_invalid(code: int, serves_on: bool) -> None:
-    world = promoted()
-    world.refuses = lambda write: (
-        Bad("refused", "requests: more than limits", code)
-        if write.dry_run and isinstance(write, Create) and write.resource == STATEFULSETS
-        else None
-    )
-
-    world.edit(environmentdImageRef=NEXT, rolloutStrategy=IMMEDIATELY)
-    decision = world.play()
-
-    if not serves_on:
-        assert world.is_promoted
-        return
-    assert [*world.generations] == [1]
-    assert decision.verdict.reason is Reason.GENERATION_REFUSED
-    assert world.says[1:] == ("FailedDeploy", "Failed to apply changes for generation 2: requests: more than limits")
-    assert looked_at(world).verdict.reason is not Reason.RETIRING
-    world.refuses = lambda _: None
-    world.edit(environmentdExtraArgs=["--mended"])
-    world.play()
-    assert world.is_promoted
-    assert world.status["activeGeneration"] == 2
-
-
-def looked_at(world: World) -> Decision:
-    """By somebody who tries nothing and sends no write."""
-    secret = secret_question(world.seen())
-    tried = structs.replace(world.seen({secret: Bad("not-sent")}), applied=None)
-    decision = decide(tried, world.now)
-    assert isinstance(decision, Decision)
-    return decision
-
-
-def test_once_the_serving_generation_is_going_nothing_is_tried_any_more() -> None:
-    world = promoted()
-    tried: list[str] = []
-
-    def notes(write: AnyWrite) -> None:
-        if write.dry_run:
-            assert isinstance(write, Create)
-            tried.append(write.resource.kind)
-
-    world.refuses = notes
-    world.edit(environmentdImageRef=NEXT, rolloutStrategy=IMMEDIATELY)
-
-    world.play()
-
-    assert world.is_promoted
-    assert tried == ["Service", "Service", "ConfigMap", "StatefulSet"]
-
-
-def test_an_image_that_may_not_follow_is_refused_once_and_touches_nothing() -> None:
-    world = promoted()
-
-    world.edit(environmentdImageRef="materialize/environmentd:v28.0.1")
-    decision = world.play()
-
-    assert decision.verdict.reason is Reason.UPGRADE_REFUSED
-    assert not decision.verdict.reason.fails
-    assert world.says[:2] == ("False", "FailedDeploy")
-    assert world.says[2].startswith(f"Refusing to upgrade from {OLD} to materialize/environmentd:v28.0.1.")
-    assert world.status["requestedRolloutHash"] == world.hash
-    assert [*world.generations] == [1]
-    assert "Applying" not in [tell.reason for tell in world.tells[3:]]
-    writes = len(world.writes)
-    world.look_again()
-    assert len(world.writes) == writes
-
-    world.edit(environmentdImageRef="materialize/environmentd:v27.0.0")
-    world.play()
-
-    assert world.is_promoted
-
-
-def test_a_downgrade_is_refused_and_what_serves_serves_on() -> None:
-    world = promoted(a_spec(environmentdImageRef=NEXT))
-
-    world.edit(environmentdImageRef=OLD)
-    world.play()
-
-    assert world.says[1] == "FailedDeploy"
-    assert world.selected == 1
-    assert world.image(1) == NEXT
-
-
-def refusing(world: World, kind: str) -> None:
-    def refuses(write: AnyWrite) -> Bad | None:
-        is_kind = isinstance(write, Apply) and write.ref.resource.kind == kind and write.does is Does.APPLY_GENERATION
-        return Bad("failed", f"{kind} quota exceeded", 403) if is_kind else None
-
-    world.refuses = refuses
-
-
-@pytest.mark.parametrize("kind", ["Service", "ConfigMap", "StatefulSet"])
-def test_an_object_that_is_refused_is_a_failed_deployment_said_once(kind: str) -> None:
-    world = promoted()
-    refusing(world, kind)
-
-    world.edit(environmentdImageRef=NEXT)
-    decision = world.play()
-
-    assert decision.verdict.reason is Reason.GENERATION_REFUSED
-    assert world.says == (
-        "False",
-        "FailedDeploy",
-        f"Failed to apply changes for generation 2: {kind} quota exceeded",
-    )
-    assert decision.tell[0].warning
-    assert world.status["requestedRolloutHash"] == world.hash
-    assert world.selected == 1
-    version = world.own.version
-    for _ in range(3):
-        world.wait(60)
-    assert world.own.version == version, "L7: the same failure was written again"
-
-    world.refuses = lambda _: None
-    world.wait(60)
-
-    assert world.is_promoted
-
-
-def test_a_refusal_for_another_cause_does_not_cost_the_statefulset() -> None:
-    world = waiting()
-    uid = world.statefulset(2).uid
-    refusing(world, "StatefulSet")
-
-    world.edit(environmentdExtraArgs=["--x"])
-    world.play()
-
-    assert world.says[1] == "FailedDeploy"
-    assert world.statefulset(2).uid == uid
-
-
-def test_a_generation_that_may_not_be_removed_is_a_failed_deployment() -> None:
-    world = promoted()
-    world.refuses = lambda write: Bad("refused", "may not delete", 403) if isinstance(write, Delete) else None
-
-    world.edit(environmentdImageRef=NEXT, rolloutStrategy=IMMEDIATELY)
-    world.play()
-
-    assert world.says == (
-        "False",
-        "FailedDeploy",
-        "Failed to apply changes for generation 2: may not delete",
-    )
-    assert [*world.generations] == [1]
-    world.refuses = lambda _: None
-    world.wait(11)
-    assert world.is_promoted
-
-
-def test_a_failed_deployment_that_passes_but_is_not_ready_is_applying_again() -> None:
-    world = promoted()
-    refusing(world, "StatefulSet")
-    world.edit(environmentdImageRef=NEXT)
-    world.play()
-    world.starts_as, world.refuses = "Initializing", lambda _: None
-
-    world.wait(60)
-
-    assert world.says[1] == "Applying"
-    assert [tell.reason for tell in world.tells if not tell.warning][3:] == ["Applying", "FailedDeploy", "Applying"]
 
 
 def test_what_is_parked_and_stops_being_ready_is_applying_again() -> None:

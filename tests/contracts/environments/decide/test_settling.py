@@ -12,10 +12,9 @@ from fairlead.core.ask import Bad
 from fairlead.core.decision import Hold, Move
 from fairlead.core.reason import Reason
 from kubeloop.objects.core import SERVICES
-from tests.contracts.environments.decide.specs import IMMEDIATELY, NEXT, OLD, a_spec
+from tests.contracts.environments.decide.specs import IMMEDIATELY, MANUALLY, NEXT, OLD, a_spec
 from tests.contracts.environments.decide.world import World, promoted
 
-MANUALLY = "ManuallyPromote"
 FOUR = ["ConfigMap", "Service", "Service", "StatefulSet"]
 
 

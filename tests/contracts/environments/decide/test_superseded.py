@@ -10,10 +10,9 @@ import pytest
 from fairlead.contracts.environments.explain import explain
 from fairlead.core import outcome
 from fairlead.core.reason import Reason
-from tests.contracts.environments.decide.specs import NEXT, OLD, a_spec
+from tests.contracts.environments.decide.specs import MANUALLY, NEXT, OLD, a_spec
 from tests.contracts.environments.decide.world import World, promoted
 
-MANUALLY = "ManuallyPromote"
 NEWER = "materialize/environmentd:v27.0.0"
 STUCK = {
     "observedGeneration": 1,

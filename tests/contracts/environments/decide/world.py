@@ -55,7 +55,7 @@ from kubeloop.objects.meta import Ref
 from kubeloop.sealing import seal
 from tests.builders import NOW
 from tests.contracts.environments.decide import holding
-from tests.contracts.environments.decide.specs import a_license, a_ready_condition, a_spec
+from tests.contracts.environments.decide.specs import NEXT, a_license, a_ready_condition, a_spec
 from tests.contracts.environments.decide.things import Thing, Tree
 
 NAMESPACE, NAME_OF_IT, UID = "e", "m", "uid-m"
@@ -476,4 +476,13 @@ def promoted(spec: Tree | None = None, settings: Settings | None = None) -> Worl
     world.play()
     assert world.is_promoted
     assert world.status["activeGeneration"] == 1
+    return world
+
+
+def waiting(**fields: object) -> World:
+    """A second generation that does not get ready to be promoted."""
+    world = promoted()
+    world.starts_as = "Initializing"
+    world.edit(environmentdImageRef=NEXT, **fields)
+    world.play()
     return world
