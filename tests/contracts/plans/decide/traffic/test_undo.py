@@ -6,7 +6,7 @@ import pytest
 
 from fairlead.contracts.plans.decide.verbs.undo import undo
 from tests.contracts.plans.decide.traffic.routed_cluster import a_routed_pair
-from tests.contracts.plans.decide.verbs.test_plan_verbs import Asked, planned, written
+from tests.contracts.plans.decide.verbs.asked import Asked, planned, written
 
 
 @pytest.mark.parametrize("place", [None, ("batchVerifying", 0), ("batchInRolling", 2)], ids=str)
