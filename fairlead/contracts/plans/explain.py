@@ -9,7 +9,6 @@ from collections.abc import Iterator
 from datetime import datetime
 
 from fairlead.contracts.plans.advice import advice_of
-from fairlead.contracts.plans.coming import coming
 from fairlead.contracts.plans.decide.seen import TraitSeen
 from fairlead.contracts.plans.decide.why import Why
 from fairlead.contracts.plans.decide.workloads import reverts
@@ -30,7 +29,8 @@ from fairlead.contracts.plans.kinds import (
     VERIFYING,
 )
 from fairlead.contracts.plans.lanes import lanes_of
-from fairlead.contracts.plans.rolled import workloads_of
+from fairlead.contracts.plans.next_steps import coming
+from fairlead.contracts.plans.rolled_workloads import workloads_of
 from fairlead.contracts.plans.shown import Shown
 from fairlead.core.decision import Decision, Hold
 from fairlead.core.explain import Block, Explain, Stands, key_of_wait

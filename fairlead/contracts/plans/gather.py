@@ -5,13 +5,13 @@ from __future__ import annotations
 from collections.abc import Hashable, Iterator
 from zlib import crc32
 
+from fairlead.contracts.plans.cached_objects import tree_of
 from fairlead.contracts.plans.decide.deadline import end_of
 from fairlead.contracts.plans.decide.facts import workloads_of
 from fairlead.contracts.plans.decide.hooks import longest
 from fairlead.contracts.plans.decide.seen import LiveObject, RolloutObject, TraitSeen, of_trait
 from fairlead.contracts.plans.kinds import ACTION, RolloutTrait, TraitMeta, WorkloadReference
 from fairlead.contracts.plans.settings import PlanSettings
-from fairlead.contracts.plans.stored import tree_of
 from fairlead.contracts.plans.watched import WatchedWorkloads, place_of
 from fairlead.core.ask import Answers
 from fairlead.engine.decide.guard import GuardedObject, subject_of

@@ -9,15 +9,15 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Mapping
 from typing import Any, TypeAlias, cast
 
-from fairlead.contracts.plans.decide.facts import BUILT_IN, served_resource
-from fairlead.contracts.plans.kinds import AUTOSCALERS, DAEMON_SETS, WorkloadReference
-from fairlead.contracts.plans.stored import (
+from fairlead.contracts.plans.cached_objects import (
     WORKLOAD_ANNOTATIONS,
     StoredAutoscaler,
     StoredPod,
     StoredRevision,
     StoredWorkload,
 )
+from fairlead.contracts.plans.decide.facts import BUILT_IN, served_resource
+from fairlead.contracts.plans.kinds import AUTOSCALERS, DAEMON_SETS, WorkloadReference
 from fairlead.core.ask import Answers
 from kubeloop.caches import Caches
 from kubeloop.errors import Forbidden

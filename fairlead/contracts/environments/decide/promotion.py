@@ -11,6 +11,7 @@ from datetime import datetime
 from msgspec import structs
 
 from fairlead.contracts.environments.decide.applying import applied, lacking, missing, sorted_out
+from fairlead.contracts.environments.decide.generation_origin import made_of
 from fairlead.contracts.environments.decide.leader import (
     IS_LEADER,
     Leader,
@@ -19,7 +20,6 @@ from fairlead.contracts.environments.decide.leader import (
     unheard,
 )
 from fairlead.contracts.environments.decide.live import Looked, makeable
-from fairlead.contracts.environments.decide.made import made_of
 from fairlead.contracts.environments.decide.moments import soon
 from fairlead.contracts.environments.decide.objects.generation import generation_objects, public_service
 from fairlead.contracts.environments.decide.objects.names import environmentd_name

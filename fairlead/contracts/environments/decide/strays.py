@@ -9,9 +9,9 @@ from __future__ import annotations
 from collections.abc import Iterator
 from datetime import datetime
 
+from fairlead.contracts.environments.decide.generation_origin import made_of
 from fairlead.contracts.environments.decide.leader import IS_LEADER, Made, state_of, unheard
 from fairlead.contracts.environments.decide.live import is_owned
-from fairlead.contracts.environments.decide.made import made_of
 from fairlead.contracts.environments.decide.moments import soon
 from fairlead.contracts.environments.decide.objects.generation import generation_refs
 from fairlead.contracts.environments.decide.objects.names import environmentd_name, number_in

@@ -11,7 +11,7 @@ from itertools import combinations, islice, product
 
 from msgspec import Struct
 
-from fairlead.contracts.environments.decide.forcing import bound, standing_for_people
+from fairlead.contracts.environments.decide.force_promotion import bound, standing_for_people
 from fairlead.contracts.environments.decide.hash import HASHED, LATER, rollout_hash
 from fairlead.contracts.environments.decide.spec_clues import Traces, traces_of
 from fairlead.contracts.environments.kinds import FORCE_ROLLOUT, Json, Materialize

@@ -6,7 +6,7 @@ from datetime import datetime
 
 import msgspec
 
-from fairlead.contracts.environments.decide.forcing import Force, force
+from fairlead.contracts.environments.decide.force_promotion import Force, force
 from fairlead.contracts.environments.decide.objects.names import environmentd_name, listeners_name
 from fairlead.contracts.environments.decide.undo import SpecChange, Undo, Unknown, undo
 from fairlead.contracts.environments.kinds import MATERIALIZES, Json, Materialize

@@ -5,7 +5,7 @@ from __future__ import annotations
 import msgspec
 import pytest
 
-from fairlead.contracts.environments.decide.forcing import Force, force
+from fairlead.contracts.environments.decide.force_promotion import Force, force
 from fairlead.contracts.environments.kinds import Materialize
 from fairlead.core.ask import Bad
 from fairlead.core.verb import Nothing, Refused
