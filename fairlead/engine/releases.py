@@ -1,4 +1,4 @@
-"""What a release says of itself, for whoever upgrades to it: its definitions, and whose objects it takes over.
+"""Releases that this one knows: what it says of itself, and what those before it have said.
 
 Every release carries its own file and those of all before it, `releases/VERSION.json`; `fairlead manifests --release`
 prints that of this one. Words for people are left out of the definitions: nothing is decided by them.
