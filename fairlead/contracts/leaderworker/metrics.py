@@ -13,7 +13,7 @@ from prometheus_client.registry import Collector
 
 from fairlead.contracts.leaderworker.decide.blocked_groups import blocking
 from fairlead.contracts.leaderworker.decide.groups import are_ready, is_running_and_ready, key_on
-from fairlead.contracts.leaderworker.decide.restart import is_restarted
+from fairlead.contracts.leaderworker.decide.restart_policy import is_restarted
 from fairlead.contracts.leaderworker.decide.revisions import Kept, Sameness, is_owned, readable, selection
 from fairlead.contracts.leaderworker.decide.seen import GroupSeen, SetSeen
 from fairlead.contracts.leaderworker.decide.status import UPDATE_IN_PROGRESS

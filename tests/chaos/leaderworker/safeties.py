@@ -10,12 +10,12 @@ from msgspec import structs
 
 from fairlead.contracts.leaderworker.decide import (
     budgets,
-    group_restart,
+    group_recreation,
     groups,
     living_group,
     planner,
     pod_admission,
-    restart,
+    restart_policy,
     revision_writes,
     revisions,
     set_reports,
@@ -147,7 +147,7 @@ def workers_by_name(patch: pytest.MonkeyPatch) -> None:
     def is_worker_of(_seen: Any, leader: Any, pod: Any) -> bool:
         return bool(pod.metadata.name.startswith(f"{leader.metadata.name}-"))
 
-    patch.setattr(restart, "_is_worker_of", is_worker_of)
+    patch.setattr(restart_policy, "_is_worker_of", is_worker_of)
 
 
 def pods_of_anybody(patch: pytest.MonkeyPatch) -> None:
@@ -171,7 +171,7 @@ def own_writes_forgotten(patch: pytest.MonkeyPatch) -> None:
 
 def recreations_uncounted(patch: pytest.MonkeyPatch) -> None:
     """They are written after the deletion, which is too late for who dies in between."""
-    patch.setattr(group_restart, "_counted", lambda *_: ())
+    patch.setattr(group_recreation, "_counted", lambda *_: ())
 
 
 def the_lease_is_not_minded(patch: pytest.MonkeyPatch) -> None:

@@ -7,7 +7,7 @@ from datetime import datetime
 from msgspec.structs import replace
 
 from fairlead.contracts.leaderworker.decide.group_furnishing import furnished
-from fairlead.contracts.leaderworker.decide.group_restart import restarted
+from fairlead.contracts.leaderworker.decide.group_recreation import restarted
 from fairlead.contracts.leaderworker.decide.living_group import living_group
 from fairlead.contracts.leaderworker.decide.seen import GroupSeen
 from fairlead.core.decision import Decision, Hold, Outcome

@@ -17,7 +17,7 @@ from fairlead.contracts.leaderworker.decide.recreations import (
     failed_groups,
     limits_of,
 )
-from fairlead.contracts.leaderworker.decide.restart import (
+from fairlead.contracts.leaderworker.decide.restart_policy import (
     Exhausted,
     Leave,
     Leaving,

@@ -6,7 +6,7 @@ from datetime import datetime
 
 import msgspec
 
-from fairlead.contracts.leaderworker.decide import notes, restart
+from fairlead.contracts.leaderworker.decide import notes, restart_policy
 from fairlead.contracts.leaderworker.decide.groups import carried_entries
 from fairlead.contracts.leaderworker.decide.living_group import LivingGroup, moved, named, refusal
 from fairlead.contracts.leaderworker.decide.recreations import counters_on, limits_of
@@ -31,8 +31,8 @@ def restarted(group: LivingGroup, now: datetime) -> Decision | datetime | None:
     index = _index(leader)
     if index is None:
         return Decision("read_index", Hold(Reason.SPEC_INVALID, details=((named(leader), _NO_INDEX),)))
-    verdict = restart.judge(
-        restart.RestartSeen(
+    verdict = restart_policy.judge(
+        restart_policy.RestartSeen(
             index=index,
             leader=group.leader,
             pods=seen.pods,
@@ -48,18 +48,18 @@ def restarted(group: LivingGroup, now: datetime) -> Decision | datetime | None:
         now,
     )
     match verdict:
-        case restart.Recreate(_, failed, counters):
+        case restart_policy.Recreate(_, failed, counters):
             return moved(group, "recreate", Reason.RECREATING, (*_counted(group, counters), _deleted(group, failed)))
-        case restart.Postponed(until, failed, counters):
+        case restart_policy.Postponed(until, failed, counters):
             text = f"pod {failed} failed; the group is recreated at {until:%H:%M:%S}"
             return _bounded(group, Hold(Reason.RECREATION_SPACING, until, ((named(leader), text),)), counters)
-        case restart.Exhausted(failed, counters):
+        case restart_policy.Exhausted(failed, counters):
             text = f"pod {failed} failed; the group was recreated as often as it may be"
             held = Hold(Reason.RESTARTS_EXCEEDED, details=((named(leader), text),))
             return _bounded(group, held, counters, told=True)
-        case restart.Recovered(at, None):
+        case restart_policy.Recovered(at, None):
             return at
-        case restart.Recovered(_, counters):
+        case restart_policy.Recovered(_, counters):
             return moved(group, "recover", Reason.SETTLING, _counted(group, counters))
     return None
 
