@@ -26,7 +26,6 @@ from kubesim.pods.behaviour import IMAGE_PULL
 from kubesim.time import run
 from tests.e2e.alerting import AlertingPrometheus, alerting
 from tests.e2e.api_commands import api
-from tests.e2e.attached import defined, probe_of, unconvert
 from tests.e2e.clusters import SimGround, Site, _play
 from tests.e2e.converting_operator import rules_in_a_map
 from tests.e2e.environments import V, _set_up, manifest
@@ -39,6 +38,7 @@ from tests.e2e.replicated_operator import SERVICE as REPLICAS
 from tests.e2e.roles import CLUSTER_ROLES, allow
 from tests.e2e.rollouts import SECOND, is_complete, three_zones
 from tests.e2e.service_proxy import ServiceProxy, a_pod
+from tests.e2e.test_apiversions_attaching import defined, probe_of, unconvert
 from tests.e2e.test_apiversions_rights import granted, rules_without
 from tests.e2e.test_environments_blocked import UNPULLABLE, blocked
 from tests.e2e.test_leaderworker_blocked import give_workers, patient

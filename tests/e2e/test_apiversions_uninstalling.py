@@ -19,9 +19,9 @@ from kubeloop.objects.core import SERVICES
 from kubeloop.objects.meta import Resource
 from kubeloop.request import Request, create, path_of
 from tests.e2e.api_commands import Ran, api
-from tests.e2e.attached import NOBODY, conversion, unserve, written
 from tests.e2e.clusters import CUSTOM_RESOURCES, NAMESPACES, Site, everywhere
 from tests.e2e.replicated_operator import SERVICE, Replicas
+from tests.e2e.test_apiversions_attaching import NOBODY, conversion, unserve, written
 from tests.e2e.widgets import Widgets, widgets
 
 DEPLOYMENTS = Resource("apps", "v1", "deployments", "Deployment")

@@ -25,12 +25,12 @@ from tests.contracts.environments.install.charts import CHART
 from tests.contracts.environments.install.test_chart import EVERYTHING
 from tests.contracts.zones.install import helm
 from tests.e2e.api_commands import api
-from tests.e2e.attached import NOBODY, conversion
 from tests.e2e.clusters import CUSTOM_RESOURCES, NAMESPACES, Site, everywhere
 from tests.e2e.environments import BACKEND, OLD, Scene, V, manifest, on_clusters
 from tests.e2e.history import Tree
 from tests.e2e.installing import a_kind_of, define, present, put, ref_of
 from tests.e2e.orchestrators import SERVICE
+from tests.e2e.test_apiversions_attaching import NOBODY, conversion
 from tests.e2e.test_apiversions_uninstalling import uninstalled
 from tests.e2e.test_environments_install import CERT_MANAGER
 from tests.e2e.test_uninstall import MONITORING, keys, names
