@@ -11,6 +11,7 @@ from msgspec.structs import replace
 
 from fairlead.contracts.plans.decide.component_revisions import is_revision, questions, resolved
 from fairlead.contracts.plans.decide.notes import failed_to_get
+from fairlead.contracts.plans.decide.reach import is_secret, out_of_reach
 from fairlead.contracts.plans.decide.seen import Extension, RolloutObject, TraitSeen
 from fairlead.contracts.plans.decide.workloads.live import at
 from fairlead.contracts.plans.decide.workloads.plugged import plugged
@@ -98,8 +99,13 @@ def discovery(group: str, kind: str) -> Ask:
 
 
 def served_resource(answers: Answers, reference: WorkloadReference) -> tuple[Resource, ...]:
-    """The resource of its kind in the version that it names, else in the preferred one; empty where nobody knows."""
-    versions = _served(answers, reference.group, reference.kind)
+    """The resource of its kind in the version that it names, else in the preferred one; empty where nobody knows, and
+    for kinds that no rollout may be about."""
+    found = _served(answers, reference.group, reference.kind)
+    return _preferred(reference, tuple(each for each in found if not out_of_reach(each)))
+
+
+def _preferred(reference: WorkloadReference, versions: tuple[Resource, ...]) -> tuple[Resource, ...]:
     named = [each for each in versions if each.api_version == reference.api_version]
     return (*named, *versions)[:1]
 
@@ -218,9 +224,10 @@ def _group(owner: Json) -> str:
 def _read_of(seen: TraitSeen, owner: Json) -> Ask | None:
     """None where its kind is not known to be served: nobody can say that it is gone."""
     reference = WorkloadReference(str(owner.get("apiVersion", "")), str(owner.get("kind", "")))
-    for resource in served_resource(seen.answers, reference):
+    for resource in _preferred(reference, _served(seen.answers, reference.group, reference.kind)):
         namespace = seen.rollout.metadata.namespace if resource.namespaced else ""
-        return Ask(Read(Ref(resource, namespace, str(owner.get("name", "")))))
+        ref = Ref(resource, namespace, str(owner.get("name", "")))
+        return Ask(Read(ref, metadata_only=is_secret(resource)))
     return None
 
 
