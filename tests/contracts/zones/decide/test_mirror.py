@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from time import process_time
+
 import msgspec
 import pytest
 from msgspec import structs
@@ -99,6 +101,17 @@ def test_only_the_group_of_the_api_version_counts(written: str, group: str) -> N
     outcome(outside, a_mirror("a", 3, mirror_api_version=written))
 
     assert [ask.to for ask in outside.asked if isinstance(ask.to, Discover)] == [Discover(group, "ReplicaTemplate")]
+
+
+def test_a_long_api_version_that_is_none_takes_no_time() -> None:
+    """An annotation may have a quarter of a million characters, and all zones wait for the pass that reads it."""
+    zone = a_mirror("a", 3, mirror_api_version="a" * 250_000 + "!")
+    begun = process_time()
+
+    decision = outcome(Outsiders(), zone)
+
+    assert process_time() - begun < 1
+    assert scaled(decision) == {}
 
 
 @pytest.mark.parametrize(

@@ -2,16 +2,18 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Mapping
 
 from fairlead.contracts.plans.decide.traffic.routing import component_revision
 from fairlead.contracts.plans.decide.turns import Pass
 from fairlead.contracts.plans.kinds import CanaryMetric
+from fairlead.core.placeholders import placeholders_in
 from kubeloop.durations import NANOSECONDS, go_nanoseconds, prometheus_nanoseconds
 
 DEFAULT_INTERVAL = "1m"
-_PLACEHOLDER = re.compile(r"\{\{(.*?)\}\}", re.DOTALL)
+_OPENING, _CLOSING = "{{", "}}"
+MOST_SHOWN = 100
+"""Characters of a name that a message holds: between two marks anything may stand."""
 _VARIABLE = "variables."
 _RAW = "`"
 """A backslash between these is one."""
@@ -30,8 +32,8 @@ def filled(query: str, values: Mapping[str, str]) -> str:
     """
     parts: list[str] = []
     quote, end = "", 0
-    for found in _PLACEHOLDER.finditer(query):
-        before, name = query[end : found.start()], found[1].strip()
+    for found in placeholders_in(query, _OPENING, _CLOSING):
+        before, name = query[end : found.start], found.name.strip()
         value, quote = _value_of(name, values), _quotes_after(before, quote)[0]
         after, has_left = _quotes_after(value, quote)
         if quote and has_left:
@@ -39,12 +41,12 @@ def filled(query: str, values: Mapping[str, str]) -> str:
                 f"the value of {name} would end the text in quotes that it is put in: take {quote} and \\ out"
             )
         parts += [before, value]
-        quote, end = after, found.end()
+        quote, end = after, found.end
     return "".join((*parts, query[end:]))
 
 
 def _value_of(name: str, values: Mapping[str, str]) -> str:
-    value = values.get(name)
+    value, name = values.get(name), name[:MOST_SHOWN]
     if value is None and name.startswith(_VARIABLE):
         raise Unfillable(f"the placeholder {name} has no value: add it to templateVariables")
     if value is None:
