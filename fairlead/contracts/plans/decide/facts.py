@@ -29,6 +29,7 @@ from fairlead.contracts.plans.kinds import (
     Json,
     RolloutStatus,
     WorkloadReference,
+    each_once,
 )
 from fairlead.core.ask import Answer, Answers, Ask, Bad, Discover, Good, Listing, Need, Read, To
 from fairlead.core.decision import Decision, Hold
@@ -78,11 +79,7 @@ def workloads_of(rollout: RolloutObject, answers: Answers | None = None) -> Work
 
 def _resolved(rollout: RolloutObject, named: tuple[WorkloadReference, ...], answers: Answers | None) -> Workloads:
     known = tuple(resolved(each, rollout.metadata.namespace, answers or Answers()) for each in named)
-    found: list[WorkloadReference] = []
-    for each in known:
-        if each.name and not any(each.names_same(other) for other in found):
-            found.append(each)
-    return Workloads(known[0], tuple(found))
+    return Workloads(known[0], each_once(each for each in known if each.name))
 
 
 def _named(rollout: RolloutObject) -> tuple[WorkloadReference, ...]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from datetime import UTC, datetime
+from time import process_time
 
 import msgspec
 import pytest
@@ -227,3 +228,16 @@ def test_of_a_secret_that_controls_a_workload_nothing_is_read_but_its_metadata()
     found = completed(replace(given, answers=Answers({**known.known, asked: Bad("absent", code=404)})))
     assert isinstance(found, TraitSeen)
     assert found.gone == {"uid-x"}
+
+
+def test_a_rollout_that_names_very_many_workloads_is_indexed_in_time_by_their_number() -> None:
+    """It is for every event of the rollout, in the loop that everything else waits for."""
+    meta = TraitMeta("r", "uid-r", "1", namespace="ns")
+    sources = [{**TARGET, "name": f"old-{number}"} for number in range(20_000)]
+    rollout = of_trait(RolloutTrait(meta, {"targetRef": TARGET, "sourceRef": [*sources, sources[0]]}))
+    begun = process_time()
+
+    found = workloads_of(rollout)
+
+    assert process_time() - begun < 5
+    assert len(found.all) == 20_001
