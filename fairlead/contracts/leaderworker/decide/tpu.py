@@ -36,7 +36,7 @@ def _is_some(quantity: object) -> bool:
         return False
     try:
         return quantities.number(str(quantity)) != 0
-    except ValueError:  # the API server refuses the pod by name
+    except (ValueError, ArithmeticError):  # the API server refuses the pod by name
         return False
 
 

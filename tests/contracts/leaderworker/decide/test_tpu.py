@@ -183,6 +183,7 @@ def test_large_slices_have_their_lists() -> None:
         ({"limits": {"google.com/tpu": None}, "requests": None}, False),
         ({"limits": {"nvidia.com/gpu": "4"}}, False),
         ({"limits": {"google.com/tpu": "many"}}, False),
+        ({"limits": {"google.com/tpu": "1e9999999"}}, False),
         ({"limits": ["google.com/tpu"]}, False),
         ("text", False),
         (None, False),
