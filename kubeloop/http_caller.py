@@ -72,7 +72,7 @@ class HttpCaller:
                 allow_redirects=False,
                 timeout=aiohttp.ClientTimeout(total=None),
             ) as response:
-                body = await _body(call, response)
+                body = await _body(call, response) if call.heeds_body else b""
                 return Reply(response.status, body, tuple(response.headers.items()))
         except (aiohttp.ClientError, OSError, ValueError) as error:
             if isinstance(error, TimeoutError):

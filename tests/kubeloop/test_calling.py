@@ -80,6 +80,16 @@ def test_a_body_past_the_limit_is_not_read(monkeypatch: pytest.MonkeyPatch) -> N
     assert len(called(just).body) == 2**20
 
 
+def test_a_body_that_nobody_wants_is_not_read(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(http_caller, "LARGEST_BODY", 1)
+
+    async def huge(_request: web.Request) -> web.Response:
+        return web.Response(status=202, body=b"x" * 2**20)
+
+    reply = called(huge, heeds_body=False)
+    assert (reply.status, reply.body) == (202, b"")
+
+
 def test_the_limit_of_a_body() -> None:
     assert http_caller.LARGEST_BODY == 16 * 1024 * 1024
 

@@ -195,6 +195,7 @@ def test_calls_of_two_batches_are_two_questions() -> None:
     assert len(asked) == len({each.subject for each in asked}) == 3
     assert {each.body for each in asked} == {b'{"name":"r","namespace":"ns","phase":"batchInitializing"}'}
     assert {(each.method, each.accepts, each.follows) for each in asked} == {("PUT", (208,), False)}
+    assert not any(each.heeds_body for each in asked)
     assert asked[0].retry.tries == 4
     assert asked[0].retry.covers(Bad("failed", code=503))
     assert not asked[0].retry.covers(Bad("failed", code=404))
