@@ -80,6 +80,14 @@ def test_a_body_past_the_limit_is_not_read(monkeypatch: pytest.MonkeyPatch) -> N
     assert len(called(just).body) == 2**20
 
 
+def test_a_call_may_ask_for_less() -> None:
+    async def large(_request: web.Request) -> web.Response:
+        return web.Response(body=b"x" * (2**20 + 1))
+
+    assert refused(large, largest=2**20).endswith("the answer is larger than 1 MB")
+    assert len(called(large, largest=2**21).body) == 2**20 + 1
+
+
 def test_a_body_that_nobody_wants_is_not_read(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(http_caller, "LARGEST_BODY", 1)
 

@@ -80,6 +80,7 @@ def _message(call: Http, outside: AskContext, credentials: tuple[tuple[str, str]
         headers=(*usual, *own),
         body=call.body,
         timeout=timeout,
+        largest=call.largest,
         heeds_body=call.heeds_body,
         verified=call.verified,
         # Whoever shows a credential means this server, and no other that it is sent to.

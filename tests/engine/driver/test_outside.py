@@ -98,6 +98,15 @@ def test_a_body_that_nobody_heeds_is_no_part_of_the_answer() -> None:
     assert found == Good(code=202)
 
 
+def test_a_call_says_how_much_of_an_answer_is_read() -> None:
+    pods = Pods(Reply(200))
+
+    ask_one(Ask(structs.replace(POST, largest=7, heeds_body=False)), lambda: AskContext(nobody(), caller=pods))
+
+    ((_, call),) = pods.calls
+    assert (call.largest, call.heeds_body) == (7, False)
+
+
 def test_a_call_carries_its_own_headers_and_the_given_ones() -> None:
     pods = Pods(Reply(200))
 
