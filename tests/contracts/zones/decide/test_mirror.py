@@ -140,6 +140,11 @@ def test_annotations_that_name_nothing_are_an_error_and_asked_of_nobody(annotati
         pytest.param(serving(), "knows no kind", id="a kind that is not served"),
         pytest.param(Bad("unreachable", "no route"), "no route", id="discovery that fails"),
         pytest.param(serving(ServedVersion(TEMPLATES, ("status",))), "has no scale", id="a kind without scale"),
+        pytest.param(
+            serving(ServedVersion(structs.replace(TEMPLATES, namespaced=False), ("status", "scale"))),
+            "is in no namespace",
+            id="a kind of the whole cluster",
+        ),
     ],
 )
 def test_a_kind_that_cannot_be_resolved_is_an_error(served: Answer, told: str) -> None:
