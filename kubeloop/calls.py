@@ -33,6 +33,10 @@ class Call(Struct, frozen=True, kw_only=True):
     """The proxy that it goes through; empty: the one that the environment names, if any."""
     shown_as: str = ""
     """What is shown instead of the address, where all of that is secret."""
+    largest: int = 0
+    """Bytes that the body of the reply may have, beyond which it is no reply; 0: what the Caller reads at all."""
+    heeds_body: bool = True
+    """Whether the body of the reply is wanted; where it is not, it may be empty."""
     is_awaited: Callable[[], bool] = lambda: True
     """Asked by a handler: whether the other side still waits for the reply, as far as its connection shows."""
 

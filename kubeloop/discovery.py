@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from typing import TypeVar
 
 from msgspec import Struct
@@ -13,6 +14,10 @@ from kubeloop.objects.meta import Resource, ServedVersion
 from kubeloop.request import Request
 
 T = TypeVar("T")
+
+_GROUP = re.compile(r"[a-z0-9]([a-z0-9-]*[a-z0-9])?(\.[a-z0-9]([a-z0-9-]*[a-z0-9])?)*", re.ASCII)
+"""Names of groups are names in DNS. Anything else, such as `apps/v1/deployments`, would be the path of something else,
+which is then asked for with the rights of whoever discovers."""
 
 
 class _Version(Struct, frozen=True):
@@ -46,7 +51,12 @@ class _Entries(Struct, frozen=True):
 
 
 async def discover(client: Client, group: str, kind: str) -> tuple[ServedVersion, ...]:
-    """Every served version of the kind, the preferred one first; empty when the group or the kind is not served."""
+    """Every served version of the kind, the preferred one first; empty when the group or the kind is not served.
+
+    The group may be any text: for what can be none, nothing is asked.
+    """
+    if group and not _GROUP.fullmatch(group):
+        return ()
     found = [await _in_version(client, group, version, kind) for version in await _versions(client, group)]
     return tuple(served for served in found if served is not None)
 

@@ -71,7 +71,7 @@ class HttpCaller:
                 allow_redirects=False,
                 timeout=aiohttp.ClientTimeout(total=None),
             ) as response:
-                body = await _body(call, response)
+                body = await _body(call, response) if call.heeds_body else b""
                 return Reply(response.status, body, tuple(response.headers.items()))
         except (aiohttp.ClientError, OSError, ValueError) as error:
             if isinstance(error, TimeoutError):
@@ -135,12 +135,12 @@ def _proxy(call: Call, url: URL) -> tuple[URL | None, dict[str, str]]:
 async def _body(call: Call, response: aiohttp.ClientResponse) -> bytes:
     """The whole body; what is larger than we read is cut off without reading the rest."""
     parts: list[bytes] = []
-    length = 0
+    length, most = 0, min(call.largest or LARGEST_BODY, LARGEST_BODY)
     async for chunk in response.content.iter_chunked(_CHUNK):
         length += len(chunk)
-        if length > LARGEST_BODY:
+        if length > most:
             response.close()
-            raise NoReply(f"{call.shown}: the answer is larger than {LARGEST_BODY // 2**20} MB")
+            raise NoReply(f"{call.shown}: the answer is larger than {most // 2**20} MB")
         parts.append(chunk)
     return b"".join(parts)
 

@@ -144,6 +144,10 @@ class Http(Struct, frozen=True):
     accepts: tuple[int, ...] = ()
     """Statuses that are an answer and no failure, told with it; empty: all 2xx."""
     retry: Retry = Retry()
+    largest: int = 0
+    """Bytes of an answer, beyond which it is none; 0: what is read at all."""
+    heeds_body: bool = True
+    """Whether the body is part of the answer; where it is not, it is neither read nor kept."""
     verified: bool = True
     """Whether the certificate of the other side must be trusted."""
     follows: bool = False

@@ -20,8 +20,10 @@ from fairlead.core.times import format_rfc3339
 from kubeloop.unreadable import UNREADABLE
 
 QUERY_PATH = "/api/v1/query"
+LARGEST = 2 * 1024 * 1024
+"""Bytes of an answer. One number takes few; many queries are asked at once, and of servers that anybody may name."""
 MOST_SAID = 200
-"""Characters of what Prometheus says about a query."""
+"""Characters of what Prometheus says about a query, and of a number, which goes into messages and the next query."""
 
 
 class Number(Struct, frozen=True):
@@ -64,7 +66,7 @@ def address(text: str) -> str:
 def query_call(at: str, query: str, *, subject: str = "", moment: datetime | None = None) -> Http:
     """The query at this address, about this moment or else about now; it may be answered where Prometheus points to."""
     parameters = {"query": query} if moment is None else {"query": query, "time": format_rfc3339(moment)}
-    return Http("GET", f"{at}{QUERY_PATH}?{urlencode(parameters)}", subject=subject, follows=True)
+    return Http("GET", f"{at}{QUERY_PATH}?{urlencode(parameters)}", subject=subject, largest=LARGEST, follows=True)
 
 
 def escaped(name: str) -> str:
@@ -118,7 +120,7 @@ def _number(text: str) -> Number | NoData | QueryFailed:
     except ValueError:
         value = None
     # Python reads more as a number than Prometheus does: 1_000, and the digits of every script.
-    if value is None or "_" in text or not text.isascii():
+    if value is None or "_" in text or not text.isascii() or len(text) > MOST_SAID:
         return QueryFailed(f"{text[:MOST_SAID]!r} is not a number")
     return NoData() if isnan(value) else Number(text)
 

@@ -10,6 +10,7 @@ from hypothesis import strategies as st
 
 from fairlead.core.ask import Answer, Bad, Good
 from fairlead.core.prometheus import (
+    LARGEST,
     Measured,
     NoData,
     Number,
@@ -35,6 +36,7 @@ ANSWERS: dict[str, tuple[Answer, Measured]] = {
     "a word": (value("many"), QueryFailed("'many' is not a number")),
     "a number as Python writes it": (value("1_000"), QueryFailed("'1_000' is not a number")),
     "digits of another script": (value("\u0661"), QueryFailed("'\u0661' is not a number")),
+    "a number without an end": (value("1" * 1000), QueryFailed(f"{'1' * 200!r} is not a number")),
     "a long word": (value("x" * 1000), QueryFailed(f"{'x' * 200!r} is not a number")),
     "no answer": (Bad("unreachable", "connection refused"), QueryFailed("connection refused")),
     "no words": (Bad("timeout"), QueryFailed("timeout")),
@@ -100,6 +102,11 @@ def test_a_query_is_about_now_unless_it_names_a_moment() -> None:
     assert parse_qs(urlsplit(asked.url).query) == {"query": ['up{job="a b"}']}
     assert parse_qs(urlsplit(dated.url).query)["time"] == ["2026-03-01T12:00:00Z"]
     assert (asked.method, asked.follows, asked.subject, asked.credential) == ("GET", True, "s", None)
+
+
+def test_little_is_read_of_an_answer() -> None:
+    """Of servers that anybody may name, many of whom are asked at once."""
+    assert query_call("http://p:9090", "up").largest == LARGEST == 2 * 2**20
 
 
 def test_names_are_matched_as_they_are() -> None:

@@ -80,6 +80,24 @@ def test_a_body_past_the_limit_is_not_read(monkeypatch: pytest.MonkeyPatch) -> N
     assert len(called(just).body) == 2**20
 
 
+def test_a_call_may_ask_for_less() -> None:
+    async def large(_request: web.Request) -> web.Response:
+        return web.Response(body=b"x" * (2**20 + 1))
+
+    assert refused(large, largest=2**20).endswith("the answer is larger than 1 MB")
+    assert len(called(large, largest=2**21).body) == 2**20 + 1
+
+
+def test_a_body_that_nobody_wants_is_not_read(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(http_caller, "LARGEST_BODY", 1)
+
+    async def huge(_request: web.Request) -> web.Response:
+        return web.Response(status=202, body=b"x" * 2**20)
+
+    reply = called(huge, heeds_body=False)
+    assert (reply.status, reply.body) == (202, b"")
+
+
 def test_the_limit_of_a_body() -> None:
     assert http_caller.LARGEST_BODY == 16 * 1024 * 1024
 

@@ -77,9 +77,9 @@ def _only_repeats(verdict: Verdict) -> bool:
 
 def _is_settled(shown: Shown) -> bool:
     """Whether exactly the groups that are wanted are there, ready and at the newest revision."""
-    wanted = range(shown.seen.set.spec.replicas)
+    wanted = shown.seen.set.spec.replicas
     there = {index for index, each in shown.groups.items() if each.is_ready and each.is_updated and not each.is_leaving}
-    return there == set(wanted) == set(shown.groups)
+    return len(there) == wanted and there == set(shown.groups) and all(0 <= index < wanted for index in there)
 
 
 def _is_paused(shown: Shown) -> bool:

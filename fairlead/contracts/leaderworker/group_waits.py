@@ -27,6 +27,8 @@ from fairlead.core.reason import Reason, ReasonKind
 
 MOST_PODS = 10
 """How many pods of a group are named as waited for."""
+MOST_WORKERS = 10_000
+"""How many workers of a group are looked for by their names."""
 OF_PODS = (Reason.COMPLETE, Reason.GROUP_LEAVING)
 """Decisions about a group after which only its pods tell what it waits for."""
 SEVERITY = tuple(
@@ -206,7 +208,8 @@ def missing_names(shown: Shown, index: int) -> Iterator[str]:
 
 
 def worker_names(leader: str, size: int) -> Iterator[str]:
-    return (f"{leader}-{place}" for place in range(1, size))
+    """Of those that can be shown: a size is anybody's to write."""
+    return (f"{leader}-{place}" for place in range(1, min(size, MOST_WORKERS)))
 
 
 def _pod(shown: Shown, index: int, pod: Pod) -> Block:
@@ -324,7 +327,7 @@ def blocked(shown: Shown, indexes: tuple[int, ...]) -> str:
 
 def names(shown: Shown, indexes: Iterable[int]) -> str:
     """`a-1`, `a-1 and a-3`, or `a-1 to a-3` where they follow one another."""
-    found = sorted(indexes)
+    found = indexes if isinstance(indexes, range) else sorted(indexes)
     if len(found) > 2 and found[-1] - found[0] == len(found) - 1:
         return f"{shown.leader_name(found[0])} to {shown.leader_name(found[-1])}"
     *others, last = map(shown.leader_name, found)

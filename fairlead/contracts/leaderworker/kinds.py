@@ -18,6 +18,8 @@ GROUP = "leaderworkerset.x-k8s.io"
 LEADER_WORKER_SETS = Resource(GROUP, "v1", "leaderworkersets", "LeaderWorkerSet")
 POD_GROUPS = Resource("scheduling.volcano.sh", "v1beta1", "podgroups", "PodGroup")
 DISRUPTION_BUDGETS = Resource("policy", "v1", "poddisruptionbudgets", "PodDisruptionBudget")
+MOST_SLICES = 10_000
+"""Of a DisaggregatedSet that is looked at: our schema lets far fewer pass, and another one any number."""
 PART = "leaderworker"
 NOUN = "leaderworkerset"
 """A LeaderWorkerSet as documents name it."""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from itertools import islice
 from typing import Any
 
 from fairlead.contracts.leaderworker.decide.groups import GroupState, is_running_and_ready, key_on
@@ -24,7 +25,7 @@ MOST_MISSING = 100
 
 def lanes_of(shown: Shown) -> tuple[Lane, ...]:
     """The groups that there are and those that are to be made, by index."""
-    missing = [index for index in range(shown.replicas) if index not in shown.groups][:MOST_MISSING]
+    missing = islice((index for index in range(shown.replicas) if index not in shown.groups), MOST_MISSING)
     return tuple(_lane(shown, index) for index in sorted((*shown.groups, *missing)))
 
 

@@ -22,7 +22,7 @@ from fairlead.contracts.leaderworker.decide.revisions import Unusable, selection
 from fairlead.contracts.leaderworker.decide.seen import SetSeen
 from fairlead.contracts.leaderworker.decide.set_round import Rolled, rolled
 from fairlead.contracts.leaderworker.decide.set_view import of_spec
-from fairlead.contracts.leaderworker.kinds import WORKER_INDEX, Pod, StatefulSet
+from fairlead.contracts.leaderworker.kinds import LARGEST_REPLICAS, WORKER_INDEX, Pod, StatefulSet
 from fairlead.core.decision import Decision
 from fairlead.core.progress_deadline import deadline_of
 
@@ -56,9 +56,12 @@ class Shown(Struct, frozen=True, dict=True, kw_only=True):
 
     @cached_property
     def rolled(self) -> Rolled | None:
-        """What the revision and the groups come to; None where the leaders are another's or cannot be told."""
+        """What the revision and the groups come to.
+
+        None where the leaders are another's or cannot be told, and of a set that is left alone.
+        """
         given, leaders = self.seen.set, self.leaders
-        if leaders is None and self.seen.leaders is not None:
+        if (leaders is None and self.seen.leaders is not None) or given.spec.replicas > LARGEST_REPLICAS:
             return None
         chosen = selection(given, leaders, self.seen.revisions)
         return None if isinstance(chosen, Unusable) else rolled(self.seen, chosen)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shlex
 from collections.abc import Callable, Iterator
 
 from fairlead.contracts.plans.decide.conditions import cause_reason
@@ -52,8 +53,10 @@ def _stuck(shown: Shown) -> Iterator[str]:
 
 
 def _selector(shown: Shown) -> str:
+    """As a shell takes it for one word: in an object of a custom kind anything may stand."""
     target = shown.attempt.target
-    return "" if target is None else selector_of(target)
+    found = "" if target is None else selector_of(target)
+    return shlex.quote(found) if found else ""
 
 
 def _ways_out(shown: Shown) -> Iterator[str]:

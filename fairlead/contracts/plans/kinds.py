@@ -5,6 +5,7 @@ Specs and statuses arrive as trees that anybody may have written; `decide.readin
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from datetime import datetime
 from typing import Any, TypeAlias
 
@@ -176,9 +177,22 @@ class WorkloadReference(Struct, frozen=True, rename="camel"):
     def group(self) -> str:
         return self.api_version.rpartition("/")[0]
 
+    @property
+    def named(self) -> tuple[str, str, str]:
+        """The object that it names in its namespace, whatever the version."""
+        return self.group, self.kind, self.name
+
     def names_same(self, other: WorkloadReference) -> bool:
-        """Whether both name one object, whatever the version; both are of one namespace."""
-        return (self.group, self.kind, self.name) == (other.group, other.kind, other.name)
+        """Whether both name one object; both are of one namespace."""
+        return self.named == other.named
+
+
+def each_once(references: Iterable[WorkloadReference]) -> tuple[WorkloadReference, ...]:
+    """The first of those that name one object. People may write tens of thousands of them."""
+    found: dict[tuple[str, str, str], WorkloadReference] = {}
+    for each in references:
+        found.setdefault(each.named, each)
+    return tuple(found.values())
 
 
 class RolloutWebhook(Struct, frozen=True, rename="camel"):

@@ -6,7 +6,7 @@ believed for five seconds, so that one installed meanwhile is soon noticed.
 
 from __future__ import annotations
 
-from typing import TypeVar
+from typing import Generic, TypeVar
 
 import msgspec
 from msgspec import Struct, structs
@@ -20,7 +20,9 @@ SERVED_FOR = 300.0
 ABSENT_FOR = 5.0
 """Seconds for which a kind counts as not served; also the least between two looks for one that reads do not find."""
 MOST = 4096
-"""Answers kept of each sort; the oldest go first."""
+"""Answers kept of each sort; those past their time go first, and then the oldest."""
+MOST_BYTES = 32 * 1024 * 1024
+"""Of all answers of a sort together: whoever is asked says how long an answer is."""
 
 K = TypeVar("K")
 
@@ -33,13 +35,57 @@ class _Entry(Struct):
     until: float
 
 
+class _Shelf(Generic[K]):
+    """Answers of one sort, the oldest first."""
+
+    def __init__(self, most: int, most_bytes: int) -> None:
+        self.entries: dict[K, _Entry] = {}
+        self._most, self._most_bytes = most, most_bytes
+        self._bytes = 0
+
+    def __len__(self) -> int:
+        return len(self.entries)
+
+    def living(self, key: K) -> Answer | None:
+        entry = self.entries.get(key)
+        if entry is None:
+            return None
+        if clock.monotonic() >= entry.until:
+            self.drop(key)
+            return None
+        return entry.answer
+
+    def keep(self, key: K, entry: _Entry) -> None:
+        self.drop(key)
+        self.entries[key] = entry
+        self._bytes += _bytes_of(entry)
+        if self._fits:
+            return
+        for old in [old for old, each in self.entries.items() if each.until <= entry.at]:
+            self.drop(old)
+        while not self._fits:
+            self.drop(next(iter(self.entries)))
+
+    def drop(self, key: K) -> None:
+        entry = self.entries.pop(key, None)
+        if entry is not None:
+            self._bytes -= _bytes_of(entry)
+
+    @property
+    def _fits(self) -> bool:
+        return len(self.entries) <= self._most and self._bytes <= self._most_bytes
+
+
+def _bytes_of(entry: _Entry) -> int:
+    return len(entry.answer.value) if isinstance(entry.answer, Good) else len(entry.answer.text)
+
+
 class AnswerCache:
     """Belongs to one process; times are the loop's."""
 
-    def __init__(self, most: int = MOST) -> None:
-        self._most = most
-        self._answers: dict[Ask, _Entry] = {}
-        self._kinds: dict[Discover, _Entry] = {}
+    def __init__(self, most: int = MOST, most_bytes: int = MOST_BYTES) -> None:
+        self._answers: _Shelf[Ask] = _Shelf(most, most_bytes)
+        self._kinds: _Shelf[Discover] = _Shelf(most, most_bytes)
 
     def __len__(self) -> int:
         return len(self._answers) + len(self._kinds)
@@ -47,10 +93,10 @@ class AnswerCache:
     def get(self, question: Ask) -> Answer | None:
         """The answer that still serves, if there is one."""
         if isinstance(question.to, Discover):
-            return _living(self._kinds, question.to)
-        known = _living(self._answers, question) if question.max_age > 0 else None
+            return self._kinds.living(question.to)
+        known = self._answers.living(question) if question.max_age > 0 else None
         if known is None and question.no_reply_max_age > 0:
-            there = _living(self._answers, _place(question))
+            there = self._answers.living(_place(question))
             return there if isinstance(there, Bad) else None
         return known
 
@@ -60,21 +106,23 @@ class AnswerCache:
         if isinstance(question.to, Discover):
             if isinstance(answer, Good):
                 seconds = SERVED_FOR if _FOUND.decode(answer.value) else ABSENT_FOR
-                _keep(self._kinds, question.to, _Entry(answer, now, now + seconds), self._most)
+                self._kinds.keep(question.to, _Entry(answer, now, now + seconds))
             return
         if question.max_age > 0:
-            _keep(self._answers, question, _Entry(answer, now, now + question.max_age), self._most)
+            self._answers.keep(question, _Entry(answer, now, now + question.max_age))
         if question.no_reply_max_age > 0 and _is_in_vain(question, answer):
-            _keep(self._answers, _place(question), _Entry(answer, now, now + question.no_reply_max_age), self._most)
+            self._answers.keep(_place(question), _Entry(answer, now, now + question.no_reply_max_age))
 
     def overtaken(self, call: Http) -> None:
         """This call is being made: what other methods were answered at the same place does not hold after it."""
-        for question in [each for each in self._answers if isinstance(each.to, Http) and _undone(each.to, call)]:
-            del self._answers[question]
+        for question in [
+            each for each in self._answers.entries if isinstance(each.to, Http) and _undone(each.to, call)
+        ]:
+            self._answers.drop(question)
 
     def absent(self, ref: Ref) -> None:
         """A live read of this object found nothing: its kind may not be served any more, or under another version."""
-        entry = self._kinds.get(Discover(ref.resource.group, ref.resource.kind))
+        entry = self._kinds.entries.get(Discover(ref.resource.group, ref.resource.kind))
         if entry is not None:
             entry.until = min(entry.until, entry.at + ABSENT_FOR)
 
@@ -94,24 +142,3 @@ def _place(question: Ask) -> Ask:
 
 def _undone(kept: Http, call: Http) -> bool:
     return kept.url == call.url and kept.method != call.method
-
-
-def _living(entries: dict[K, _Entry], key: K) -> Answer | None:
-    entry = entries.get(key)
-    if entry is None:
-        return None
-    if clock.monotonic() >= entry.until:
-        del entries[key]
-        return None
-    return entry.answer
-
-
-def _keep(entries: dict[K, _Entry], key: K, entry: _Entry, most: int) -> None:
-    entries.pop(key, None)
-    entries[key] = entry
-    if len(entries) <= most:
-        return
-    for old in [old for old, each in entries.items() if each.until <= entry.at]:
-        del entries[old]
-    while len(entries) > most:
-        del entries[next(iter(entries))]

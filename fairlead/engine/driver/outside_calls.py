@@ -80,6 +80,8 @@ def _message(call: Http, outside: AskContext, credentials: tuple[tuple[str, str]
         headers=(*usual, *own),
         body=call.body,
         timeout=timeout,
+        largest=call.largest,
+        heeds_body=call.heeds_body,
         verified=call.verified,
         # Whoever shows a credential means this server, and no other that it is sent to.
         follows=call.follows and not credentials,
@@ -161,11 +163,12 @@ def wrong_cluster(reply: Reply) -> WrongCluster | None:
 
 
 def _of(call: Http, sent: Call, reply: Reply) -> Answer:
+    body = reply.body if call.heeds_body else b""
     if call.accepts:
         if reply.status in call.accepts:
-            return Good(reply.body, code=reply.status)
+            return Good(body, code=reply.status)
     elif 200 <= reply.status < 300:
-        return Good(reply.body)
+        return Good(body)
     if (wrong := wrong_cluster(reply)) is not None:
         return Bad("failed", f"it rejected the request: {wrong.cluster_validation_error_message}", reply.status)
     return Bad("failed", told(sent, reply), reply.status)

@@ -9,7 +9,9 @@ from msgspec.structs import replace
 
 from fairlead.cli.views.explanation import explanation
 from fairlead.cli.views.render import plain
+from fairlead.contracts.leaderworker.decide.revisions import key_of
 from fairlead.contracts.leaderworker.explain import explain
+from fairlead.contracts.leaderworker.group_waits import MOST_WORKERS
 from fairlead.contracts.leaderworker.kinds import (
     DISRUPTION_BUDGET,
     GROUP_INDEX,
@@ -28,7 +30,7 @@ from fairlead.core.explain import Block, Explain, Lane
 from fairlead.core.reason import Reason
 from kubeloop.objects.core import ContainerState, ContainerStatus, ContainerTerminated, ContainerWaiting
 from kubeloop.objects.meta import Condition
-from tests.contracts.leaderworker.decide.some import a_budget, a_leader, a_set, the_leaders
+from tests.contracts.leaderworker.decide.some import a_budget, a_leader, a_revision, a_set, a_template, the_leaders
 from tests.contracts.leaderworker.showing import BEFORE, NEW_KEY, NOW, OLD_KEY, a_group, a_look, a_status
 
 MID_ROLLOUT = f"""\
@@ -491,3 +493,24 @@ def test_a_group_that_is_left_as_it_is_is_offered_no_way_back_where_there_is_non
     alone = replace(look, seen=replace(look.seen, revisions=look.seen.revisions[1:]))
     advice = wait(explain(alone), 2, Reason.RESTARTS_EXCEEDED).advice
     assert advice == ("start it anew: kubectl -n default delete pod a-2",)
+
+
+def test_a_set_that_asks_for_very_many_groups_is_explained_by_those_that_there_are() -> None:
+    wanted = a_set("nginx:2", replicas=2**31 - 1)
+    held = Hold(Reason.SPEC_INVALID, details=(("leaderworkerset/a", "too many"),))
+
+    shown = explain(a_look([a_group(index, NEW_KEY) for index in range(3)], held, given=wanted))
+
+    assert [each.name for each in shown.stands.lanes] == ["a-0", "a-1", "a-2"]
+    assert "too many" in shown.blocked_by[0].text
+
+
+def test_groups_of_very_many_workers_are_explained_by_the_first_of_them() -> None:
+    wanted = a_set("nginx:2", replicas=3, template=a_template("nginx:2", size=2**31 - 1))
+    key = key_of(a_revision(wanted))
+    look = a_look([a_group(index, key) for index in range(3)], Hold(Reason.GROUPS_NOT_READY), given=wanted)
+    look = replace(look, seen=replace(look.seen, revisions=(a_revision(wanted),)))
+
+    shown = explain(look)
+
+    assert max(len(each.cells) for each in shown.stands.lanes) <= MOST_WORKERS

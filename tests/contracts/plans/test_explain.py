@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import shlex
+
 import pytest
 from msgspec import UNSET
 
@@ -98,6 +100,21 @@ def test_pods_that_are_not_ready_are_counted_and_the_command_that_shows_them_is_
     )
     assert wait.advice[0] == "look at its pods: kubectl -n ns get pods -l app=web,v=2"
     assert (shown.outcome, shown.ended) == ("waiting", False)
+
+
+def test_a_command_that_is_told_runs_nothing_that_somebody_wrote_into_a_selector() -> None:
+    """Objects of custom kinds hold what their definitions let pass, and commands are there to be copied."""
+    cluster = a_pair()
+    cluster.play_to("batchInRolling", 1)
+    cluster.tree("d2")["spec"]["selector"] = {"matchLabels": {"app": "$(reboot); echo 'x'"}}
+    cluster.run()
+    cluster.settle(ready=False)
+
+    (wait,) = looked_at(cluster).blocked_by
+
+    command = wait.advice[0].partition(": ")[2]
+    assert shlex.split(command) == ["kubectl", "-n", "ns", "get", "pods", "-l", "app=$(reboot); echo 'x'"]
+    assert shlex.quote("app=$(reboot); echo 'x'") in command
 
 
 def test_since_when_it_waits_is_what_the_condition_says() -> None:

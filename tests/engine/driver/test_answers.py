@@ -184,6 +184,26 @@ def test_the_oldest_go_when_there_are_too_many_and_those_past_their_time_before_
     run(scenario())
 
 
+def test_large_answers_do_not_fill_the_memory() -> None:
+    """Whoever is asked says how long an answer is, and each question may be another one."""
+
+    async def scenario() -> None:
+        kept = AnswerCache(most_bytes=1000)
+        kept.put(cancel("small"), Good(b"x"))
+        for number in range(5):
+            kept.put(cancel(f"large-{number}"), Good(b"x" * 400))
+        assert [number for number in range(5) if kept.get(cancel(f"large-{number}"))] == [3, 4]
+        assert kept.get(cancel("small")) is None
+
+        kept.put(cancel("too large"), Good(b"x" * 1001))
+        assert len(kept) == 0
+        kept.put(cancel("large-0"), Good(b"x" * 1000))
+        kept.put(cancel("large-0"), Good(b"y" * 1000))
+        assert kept.get(cancel("large-0")) == Good(b"y" * 1000)
+
+    run(scenario())
+
+
 def test_within_its_age_a_call_is_made_once_in_all_rounds_also_when_it_failed() -> None:
     calls: list[float] = []
 

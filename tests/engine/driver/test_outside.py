@@ -89,6 +89,24 @@ def test_any_2xx_is_good_and_all_else_is_a_failure_with_its_code(reply: Reply | 
     assert ask_one(Ask(POST, effect=True), lambda: AskContext(nobody(), caller=pods))[0] == answer
 
 
+def test_a_body_that_nobody_heeds_is_no_part_of_the_answer() -> None:
+    """It would be kept for as long as the answer serves, for each of very many questions."""
+    call = structs.replace(POST, accepts=(202,), heeds_body=False)
+
+    found, _ = ask_one(Ask(call, effect=True), lambda: AskContext(nobody(), caller=Pods(Reply(202, b"x" * 1000))))
+
+    assert found == Good(code=202)
+
+
+def test_a_call_says_how_much_of_an_answer_is_read() -> None:
+    pods = Pods(Reply(200))
+
+    ask_one(Ask(structs.replace(POST, largest=7, heeds_body=False)), lambda: AskContext(nobody(), caller=pods))
+
+    ((_, call),) = pods.calls
+    assert (call.largest, call.heeds_body) == (7, False)
+
+
 def test_a_call_carries_its_own_headers_and_the_given_ones() -> None:
     pods = Pods(Reply(200))
 

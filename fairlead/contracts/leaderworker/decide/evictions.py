@@ -19,6 +19,7 @@ from fairlead.contracts.leaderworker.decide.disruption_budget import Allowance, 
 from fairlead.contracts.leaderworker.decide.groups import is_running_and_ready
 from fairlead.contracts.leaderworker.decide.members import members_of
 from fairlead.contracts.leaderworker.kinds import (
+    LARGEST_REPLICAS,
     LEADER_WORKER_SETS,
     NAME,
     SIZE,
@@ -84,7 +85,7 @@ def judge(seen: EvictionSnapshot, now: datetime) -> Admit | Need | StartOver:
     if given is None or pods is None or isinstance(recalled, Bad):
         failed = next((each for each in (asked, listed, recalled) if isinstance(each, Bad)), None)
         return _unread(f"LeaderWorkerSet {name}, its pods or the record of evictions", failed)
-    if given.metadata.deletion_timestamp is not None:
+    if given.metadata.deletion_timestamp is not None or given.spec.replicas > LARGEST_REPLICAS:
         return _out_of_scope()
     return _judged(seen, given, pods.items, recalled, now)
 

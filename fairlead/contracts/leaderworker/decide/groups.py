@@ -17,6 +17,7 @@ from fairlead.contracts.leaderworker.decide.planner import Leaders, Numbers, Pla
 from fairlead.contracts.leaderworker.decide.trees import part, texts
 from fairlead.contracts.leaderworker.kinds import (
     GROUP_INDEX,
+    LARGEST_REPLICAS,
     PAUSED,
     REPLICAS,
     REVISION_KEY,
@@ -226,7 +227,8 @@ def _leaders(found: StatefulSet) -> Leaders:
         recorded = parse_integer(found.metadata.annotations.get(REPLICAS, ""), bits=32)
     except ValueError:
         recorded = None
-    return Leaders(replicas_of(found), partition_of(found), recorded, is_observed(found))
+    recorded = None if recorded is None else min(recorded, LARGEST_REPLICAS)
+    return Leaders(min(replicas_of(found), LARGEST_REPLICAS), partition_of(found), recorded, is_observed(found))
 
 
 def is_observed(found: StatefulSet) -> bool:

@@ -29,6 +29,8 @@ from fairlead.contracts.leaderworker.kinds import (
     Json,
 )
 
+LONGEST = 2000
+"""Characters of the variables that each container gets: a pod may have tens of thousands of containers by then."""
 LEADER_ADDRESS, GROUP_SIZE, OWN_INDEX = "LWS_LEADER_ADDRESS", "LWS_GROUP_SIZE", "LWS_WORKER_INDEX"
 
 
@@ -91,6 +93,11 @@ def _set_variables(pod: PodView, size: int) -> None:
         {"name": GROUP_SIZE, "value": pod.annotations[SIZE]},
         {"name": OWN_INDEX, "value": pod.labels[WORKER_INDEX]},
     )
+    if sum(len(each["value"]) for each in own) > LONGEST:
+        raise PodRefusal(
+            f"the labels {NAME} and {GROUP_INDEX}, the subdomain and the annotation {SIZE} of a pod in {pod.namespace}"
+            " are longer than names and numbers can be"
+        )
     of_tpus = tpu_variables(pod, size)
 
     def variables(container: Json) -> Iterator[Json]:

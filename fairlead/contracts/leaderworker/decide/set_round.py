@@ -58,7 +58,7 @@ from fairlead.contracts.leaderworker.decide.set_view import SetView, of_revision
 from fairlead.contracts.leaderworker.decide.stalled_leaders import stalled
 from fairlead.contracts.leaderworker.decide.stuck import StuckPod, judged, waits_of
 from fairlead.contracts.leaderworker.decide.unchanged import has_containers, is_unchanged
-from fairlead.contracts.leaderworker.kinds import MANAGER, StatefulSet
+from fairlead.contracts.leaderworker.kinds import LARGEST_REPLICAS, MANAGER, StatefulSet
 from fairlead.core.act import AnyWrite, Apply, Create, Does, EventNote
 from fairlead.core.ask import Ask, Bad, Good, Need, Read
 from fairlead.core.decision import Decision, Hold, Move, Outcome, Verdict
@@ -94,6 +94,11 @@ def decide(seen: SetSeen, now: datetime) -> Outcome:
     given = seen.set.metadata
     if given.deletion_timestamp is not None:
         return Decision("leave", Hold(Reason.SET_LEAVING))
+    if seen.set.spec.replicas > LARGEST_REPLICAS:
+        problem = (
+            f"spec.replicas is {seen.set.spec.replicas}: sets of more than {LARGEST_REPLICAS} groups are left alone"
+        )
+        return Decision("leave", Hold(Reason.SPEC_INVALID, details=((named(seen), problem),)))
     leaders = seen.leaders
     if leaders is None:
         question = live_leaders(seen)

@@ -20,8 +20,10 @@ HOSTNAMES, WORKER_ID, LEADER, ADDRESSES, PORT = (
     "TPU_PROCESS_PORT",
 )
 FIRST_PORT = 8476
-MOST_HOSTS = 100_000
-"""A list of more is larger than any object that the API server stores."""
+LARGEST = 3 * 1024 * 1024
+"""Characters of the lists of a pod: one with more is larger than any object that the API server takes."""
+_ORDINAL = 12
+"""Characters of an ordinal with what stands around it."""
 
 
 def requests_tpus(container: object) -> bool:
@@ -34,7 +36,7 @@ def _is_some(quantity: object) -> bool:
         return False
     try:
         return quantities.number(str(quantity)) != 0
-    except ValueError:  # the API server refuses the pod by name
+    except (ValueError, ArithmeticError):  # the API server refuses the pod by name
         return False
 
 
@@ -53,8 +55,8 @@ def _in_group(pod: PodView, size: int, containers: list[Json]) -> Iterator[tuple
     leader, worker = _place(pod)
     with_leader = pod.is_leader or _leader_requests(pod)
     count = len(containers)
-    _bounded(pod, size * count)
     ports = [_port(each) or str(FIRST_PORT + place) for place, each in enumerate(containers)]
+    _bounded(pod, size * count, ports, lists=count)
     hosts = [leader] * with_leader + [f"{leader}-{each}" for each in range(1, size)]
     names = [f"{host}.{pod.subdomain}" for host in hosts for _ in containers]
     addresses = [f"{name}:{ports[place % count]}" for place, name in enumerate(names)]
@@ -67,7 +69,8 @@ def _in_subgroup(pod: PodView, container: Json) -> list[Json]:
     """With a leader that takes part, subgroups of 4 are (leader, 1, 2, 3) and (4, 5, 6, 7); else (1, 2, 3, 4), …"""
     leader, worker = _place(pod)
     size = subgroup_size(pod)
-    _bounded(pod, size)
+    port = _port(container) or str(FIRST_PORT)
+    _bounded(pod, size, [port])
     if SUBGROUP_INDEX not in pod.labels:
         raise PodRefusal(
             f"pod {pod.name} requests {RESOURCE} but belongs to no subgroup, so it has no place among TPU workers: a "
@@ -80,7 +83,6 @@ def _in_subgroup(pod: PodView, container: Json) -> list[Json]:
         index = (worker - 1) // size
         identifier, members = (worker - 1) % size, range(index * size + 1, (index + 1) * size + 1)
     names = [f"{leader if each == 0 else f'{leader}-{each}'}.{pod.subdomain}" for each in members]
-    port = _port(container) or str(FIRST_PORT)
     addresses = [f"{name}:{port}" for name in names]
     return [*_variables(names, identifier, leader, addresses, container, port)]
 
@@ -114,6 +116,8 @@ def _port(container: Json) -> str | None:
     return next(found, None)
 
 
-def _bounded(pod: PodView, hosts: int) -> None:
-    if hosts > MOST_HOSTS:
+def _bounded(pod: PodView, hosts: int, ports: list[str], lists: int = 1) -> None:
+    """Before the lists are made, each of which holds all hosts; nobody has looked yet at what the pod is made of."""
+    longest = len(pod.name) + len(pod.subdomain) + max(map(len, ports)) + _ORDINAL
+    if hosts * lists * longest > LARGEST:
         raise PodRefusal(f"pod {pod.name} would get the names of {hosts} TPU workers, which no pod can hold")

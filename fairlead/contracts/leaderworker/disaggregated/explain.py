@@ -35,6 +35,7 @@ PHASES = {
     Reason.LABEL_CHANGED: "Blocked",
     Reason.OBJECT_REFUSED: "Blocked",
     Reason.READ_FAILED: "Blocked",
+    Reason.SPEC_INVALID: "Blocked",
 }
 
 

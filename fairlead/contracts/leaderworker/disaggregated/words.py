@@ -10,6 +10,7 @@ from fairlead.core.words import Words
 REASONS: dict[Reason, Words] = {
     Reason.SET_LEAVING: Words("info", "set is being deleted", "{object} is being deleted"),
     Reason.NAME_TAKEN: Words("warn", "name taken", "{detail}"),
+    Reason.SPEC_INVALID: Words("warn", f"{FAILED}: set unusable", "{object} cannot be used: {detail}"),
     Reason.LABEL_CHANGED: Words("warn", "label changed", "{object}: {detail}"),
     Reason.OBJECT_REFUSED: Words("warn", f"{FAILED}: object refused", "{object} was refused: {detail}"),
     Reason.READ_FAILED: Words("warn", f"{FAILED}: object not read", "{object} cannot be read: {detail}"),

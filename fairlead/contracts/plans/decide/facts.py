@@ -11,6 +11,7 @@ from msgspec.structs import replace
 
 from fairlead.contracts.plans.decide.component_revisions import is_revision, questions, resolved
 from fairlead.contracts.plans.decide.notes import failed_to_get
+from fairlead.contracts.plans.decide.reach import is_secret, out_of_reach
 from fairlead.contracts.plans.decide.seen import Extension, RolloutObject, TraitSeen
 from fairlead.contracts.plans.decide.workloads.live import at
 from fairlead.contracts.plans.decide.workloads.plugged import plugged
@@ -28,6 +29,7 @@ from fairlead.contracts.plans.kinds import (
     Json,
     RolloutStatus,
     WorkloadReference,
+    each_once,
 )
 from fairlead.core.ask import Answer, Answers, Ask, Bad, Discover, Good, Listing, Need, Read, To
 from fairlead.core.decision import Decision, Hold
@@ -77,11 +79,7 @@ def workloads_of(rollout: RolloutObject, answers: Answers | None = None) -> Work
 
 def _resolved(rollout: RolloutObject, named: tuple[WorkloadReference, ...], answers: Answers | None) -> Workloads:
     known = tuple(resolved(each, rollout.metadata.namespace, answers or Answers()) for each in named)
-    found: list[WorkloadReference] = []
-    for each in known:
-        if each.name and not any(each.names_same(other) for other in found):
-            found.append(each)
-    return Workloads(known[0], tuple(found))
+    return Workloads(known[0], each_once(each for each in known if each.name))
 
 
 def _named(rollout: RolloutObject) -> tuple[WorkloadReference, ...]:
@@ -98,8 +96,13 @@ def discovery(group: str, kind: str) -> Ask:
 
 
 def served_resource(answers: Answers, reference: WorkloadReference) -> tuple[Resource, ...]:
-    """The resource of its kind in the version that it names, else in the preferred one; empty where nobody knows."""
-    versions = _served(answers, reference.group, reference.kind)
+    """The resource of its kind in the version that it names, else in the preferred one; empty where nobody knows, and
+    for kinds that no rollout may be about."""
+    found = _served(answers, reference.group, reference.kind)
+    return _preferred(reference, tuple(each for each in found if not out_of_reach(each)))
+
+
+def _preferred(reference: WorkloadReference, versions: tuple[Resource, ...]) -> tuple[Resource, ...]:
     named = [each for each in versions if each.api_version == reference.api_version]
     return (*named, *versions)[:1]
 
@@ -218,9 +221,10 @@ def _group(owner: Json) -> str:
 def _read_of(seen: TraitSeen, owner: Json) -> Ask | None:
     """None where its kind is not known to be served: nobody can say that it is gone."""
     reference = WorkloadReference(str(owner.get("apiVersion", "")), str(owner.get("kind", "")))
-    for resource in served_resource(seen.answers, reference):
+    for resource in _preferred(reference, _served(seen.answers, reference.group, reference.kind)):
         namespace = seen.rollout.metadata.namespace if resource.namespaced else ""
-        return Ask(Read(Ref(resource, namespace, str(owner.get("name", "")))))
+        ref = Ref(resource, namespace, str(owner.get("name", "")))
+        return Ask(Read(ref, metadata_only=is_secret(resource)))
     return None
 
 

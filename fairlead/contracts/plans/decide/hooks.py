@@ -71,6 +71,7 @@ def _questions(
             headers=(("Content-Type", "application/json"),),
             accepts=hook.expected_status or ACCEPTED,
             retry=TRIES,
+            heeds_body=False,
         )
         yield Ask(call, effect=True, timeout=_timeout(hook), max_age=AGAIN, is_expected_to_fail=True)
 

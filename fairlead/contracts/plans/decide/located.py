@@ -27,6 +27,7 @@ from fairlead.contracts.plans.kinds import (
     RolloutStatus,
     TraitSpec,
     WorkloadReference,
+    each_once,
 )
 
 _ANY = WorkloadKind(Style.PAIR, Paths(paused=""))
@@ -140,11 +141,7 @@ def _named_sources(
         return named
     left = () if status.carried is None else tuple(_workload(seen, each) for each in status.carried.refs)
     carried = [each for each in left if (live := _live(seen, each, kind)) is not None and _is_left(seen, live)]
-    found: list[WorkloadReference] = []
-    for each in (*carried, *named):
-        if not each.names_same(target) and not any(each.names_same(other) for other in found):
-            found.append(each)
-    return tuple(found)
+    return each_once(each for each in (*carried, *named) if not each.names_same(target))
 
 
 def _is_left(seen: TraitSeen, live: Workload) -> bool:

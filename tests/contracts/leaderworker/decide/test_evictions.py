@@ -10,6 +10,7 @@ from msgspec.structs import replace
 
 from fairlead.contracts.leaderworker.decide.evictions import EvictionSnapshot, contested, judge, outpaced
 from fairlead.contracts.leaderworker.kinds import (
+    DISRUPTION_BUDGET,
     GROUP_INDEX,
     NAME,
 )
@@ -242,3 +243,11 @@ def test_evictions_of_one_set_take_turns_and_others_do_not() -> None:
     assert contested(replace(seen, pod=going(a_member(0)))) == ""
     assert contested(replace(seen, set=a_set())) == ""
     assert outpaced(seen).code == 429
+
+
+def test_the_budget_of_a_set_that_is_left_alone_is_none() -> None:
+    live = Live(a_member(0), a_member(0, 1))
+    live.set = a_set(replicas=2**31 - 1, annotations={DISRUPTION_BUDGET: "1"})
+
+    assert live.evict("a-0").allowed
+    assert live.marked == []

@@ -48,6 +48,22 @@ def terms(pod: Tree, kind: str) -> list[tuple[str, list[Tree]]]:
 
 
 @pytest.mark.parametrize(
+    "given",
+    [
+        {"subdomain": "s" * 100_000},
+        {"labels": {NAME: "a" * 100_000}},
+        {"labels": {GROUP_INDEX: "0" * 100_000}},
+        {"size": "0" * 4_000 + "2"},
+    ],
+    ids=["subdomain", "name", "index", "size"],
+)
+def test_what_no_name_can_be_is_not_put_into_every_container(given: Tree) -> None:
+    """Nobody has checked names yet when this is asked: a long one in a pod of many containers would be gigabytes."""
+    with pytest.raises(PodRefusal, match="longer than names and numbers can be"):
+        admitted(a_pod("a-1", containers=[{"name": "main"}] * 3, **given))
+
+
+@pytest.mark.parametrize(
     ("namespace", "leader", "key"),
     [
         ("default", "test-sample", "95e88034e460983f51a9952fe128729fbc0663b5"),

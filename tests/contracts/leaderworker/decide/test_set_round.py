@@ -13,6 +13,7 @@ from fairlead.contracts.leaderworker.decide.revisions import key_of
 from fairlead.contracts.leaderworker.decide.seen import ReportedStatus
 from fairlead.contracts.leaderworker.kinds import (
     GROUP_RECREATIONS,
+    LARGEST_REPLICAS,
     MAX_GROUP_RESTARTS,
     NAME,
     PAUSED,
@@ -282,3 +283,27 @@ def test_a_generation_that_the_server_drops_is_not_written_again() -> None:
     assert set_settled(dropped).does == [STATUS]
     assert set_settled(replace(dropped, reported=ReportedStatus(NOW, b"another"))).does == [STATUS]
     assert set_settled(replace(dropped, reported=ReportedStatus(NOW, write.body))).does == []
+
+
+@pytest.mark.parametrize("replicas", [LARGEST_REPLICAS + 1, 2**31 - 1])
+def test_a_set_of_more_groups_than_can_be_looked_at_is_left_alone(replicas: int) -> None:
+    """What is decided takes memory by its groups, of which anybody may ask for two thousand million."""
+    settled = set_settled(a_set_seen(a_set(replicas=replicas, observed=2)))
+
+    assert settled.reason is Reason.SPEC_INVALID
+    assert settled.held.details[0][1].endswith("sets of more than 1000000 groups are left alone")
+    assert settled.writes == ()
+
+
+def test_leaders_that_somebody_has_scaled_to_very_many_are_taken_back() -> None:
+    seen = a_set_seen()
+    assert seen.leaders is not None
+    many = {"replicas": 2**31 - 1}
+    recorded = {**seen.leaders.metadata.annotations, REPLICAS: str(2**31 - 1)}
+    for noted in (seen.leaders.metadata.annotations, recorded):
+        metadata = replace(seen.leaders.metadata, annotations=noted)
+        leaders = replace(seen.leaders, metadata=metadata, spec={**seen.leaders.spec, **many})
+
+        settled = set_settled(replace(seen, leaders=leaders))
+
+        assert settled.body(APPLY)["spec"]["replicas"] <= LARGEST_REPLICAS

@@ -149,6 +149,29 @@ def test_a_pod_without_a_place_among_workers_is_refused(
 
 
 @pytest.mark.parametrize(
+    ("given", "names"),
+    [
+        ({"size": 2, "containers": [container(f"c{number}") for number in range(600)]}, 1200),
+        ({"size": 2, "containers": [container(port="8" * 2_000_000)]}, 2),
+        ({"size": 9, "notes": {SUBGROUP_SIZE: "3"}, "containers": [container(port="8" * 1_500_000)]}, 3),
+    ],
+    ids=["many containers", "a long port", "in a subgroup"],
+)
+def test_no_pod_makes_lists_that_none_can_hold(given: Tree, names: int) -> None:
+    """A pod is made up of whatever its author likes when this is asked: every container gets the names of all."""
+    with pytest.raises(PodRefusal, match=f"the names of {names} TPU workers, which no pod can hold"):
+        admitted(tpu_pod("a-1", **given))
+
+
+def test_large_slices_have_their_lists() -> None:
+    containers = [container(name) for name in "abcd"]
+
+    made = environment(admitted(tpu_pod("a-1-7", size=512, containers=containers, subdomain="a-1")), 3)
+
+    assert made["TPU_WORKER_HOSTNAMES"].count(",") == 511 * 4 - 1
+
+
+@pytest.mark.parametrize(
     ("resources", "expected"),
     [
         ({"limits": {"google.com/tpu": "4"}}, True),
@@ -160,6 +183,7 @@ def test_a_pod_without_a_place_among_workers_is_refused(
         ({"limits": {"google.com/tpu": None}, "requests": None}, False),
         ({"limits": {"nvidia.com/gpu": "4"}}, False),
         ({"limits": {"google.com/tpu": "many"}}, False),
+        ({"limits": {"google.com/tpu": "1e9999999"}}, False),
         ({"limits": ["google.com/tpu"]}, False),
         ("text", False),
         (None, False),

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from datetime import UTC, datetime
+from time import process_time
 
 import msgspec
 import pytest
@@ -16,7 +17,7 @@ from fairlead.core.ask import Answer, Answers, Ask, Bad, Good, Listing, Need, Qu
 from fairlead.core.decision import Decision, Hold
 from fairlead.core.reason import Reason
 from kubeloop.objects.apps import DEPLOYMENTS
-from kubeloop.objects.core import NAMESPACES
+from kubeloop.objects.core import NAMESPACES, SECRETS
 from kubeloop.objects.meta import Ref, Resource, ServedVersion
 
 NOW = datetime(2026, 3, 1, tzinfo=UTC)
@@ -202,3 +203,41 @@ def test_a_rollout_is_about_all_that_its_spec_and_its_status_name() -> None:
 
     assert found.target.name == "old"
     assert [each.name for each in found.all] == ["old", "d2", "d1", "older"]
+
+
+NODES = Resource("", "v1", "nodes", "Node", namespaced=False)
+BINDINGS = Resource("rbac.authorization.k8s.io", "v1", "rolebindings", "RoleBinding")
+
+
+@pytest.mark.parametrize("resource", [SECRETS, NODES, BINDINGS], ids=["Secret", "Node", "RoleBinding"])
+def test_kinds_that_reach_further_than_whoever_writes_rollouts_are_no_workloads(resource: Resource) -> None:
+    """So that they are not watched either: the operator may be allowed to list all of them."""
+    reference = WorkloadReference(resource.api_version, resource.kind, "x")
+    answers = Answers({discovery(resource.group, resource.kind): served(resource)})
+
+    assert served_resource(answers, reference) == ()
+
+
+def test_of_a_secret_that_controls_a_workload_nothing_is_read_but_its_metadata() -> None:
+    """Anybody who may write a workload may write that into it; as a whole a Secret is read by nobody."""
+    given = seen(owners=({"apiVersion": "v1", "kind": "Secret", "name": "x", "uid": "uid-x", "controller": True},))
+    asked = Ask(Read(Ref(SECRETS, "ns", "x"), metadata_only=True))
+    known = Answers({discovery("", "Secret"): served(SECRETS)})
+
+    assert completed(replace(given, answers=known)) == Need(((asked,),))
+    found = completed(replace(given, answers=Answers({**known.known, asked: Bad("absent", code=404)})))
+    assert isinstance(found, TraitSeen)
+    assert found.gone == {"uid-x"}
+
+
+def test_a_rollout_that_names_very_many_workloads_is_indexed_in_time_by_their_number() -> None:
+    """It is for every event of the rollout, in the loop that everything else waits for."""
+    meta = TraitMeta("r", "uid-r", "1", namespace="ns")
+    sources = [{**TARGET, "name": f"old-{number}"} for number in range(20_000)]
+    rollout = of_trait(RolloutTrait(meta, {"targetRef": TARGET, "sourceRef": [*sources, sources[0]]}))
+    begun = process_time()
+
+    found = workloads_of(rollout)
+
+    assert process_time() - begun < 5
+    assert len(found.all) == 20_001

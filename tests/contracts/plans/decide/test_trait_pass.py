@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from datetime import timedelta
 from itertools import pairwise
+from time import process_time
 from typing import Any
 
 import pytest
@@ -195,6 +196,7 @@ def test_calls_of_two_batches_are_two_questions() -> None:
     assert len(asked) == len({each.subject for each in asked}) == 3
     assert {each.body for each in asked} == {b'{"name":"r","namespace":"ns","phase":"batchInitializing"}'}
     assert {(each.method, each.accepts, each.follows) for each in asked} == {("PUT", (208,), False)}
+    assert not any(each.heeds_body for each in asked)
     assert asked[0].retry.tries == 4
     assert asked[0].retry.covers(Bad("failed", code=503))
     assert not asked[0].retry.covers(Bad("failed", code=404))
@@ -496,3 +498,18 @@ def test_a_kind_that_is_not_installed_is_not_supported() -> None:
 
 def test_rules_have_names_to_be_told_by() -> None:
     assert len({each.__name__ for each in RULES}) == len(RULES)
+
+
+def test_a_batch_of_very_many_pods_one_by_one_takes_no_time_for_those_that_are_there() -> None:
+    """A size is anybody's to write, and without room for them none of the pods need be there."""
+    size = 60_000_000
+    batches = [{"replicas": "50%", "instanceInterval": 1}, {"replicas": "50%"}]
+    cluster = a_pair({"targetSize": size, "rolloutBatches": batches}, size)
+    cluster.add_deployment("d2", size // 2)
+    cluster.add_deployment("d1", size // 2)
+    begun = process_time()
+
+    cluster.play("rolloutSucceed")
+
+    assert (cluster.size("d1"), cluster.size("d2")) == (0, size)
+    assert process_time() - begun < 5

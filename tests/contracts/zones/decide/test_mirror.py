@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from time import process_time
+
 import msgspec
 import pytest
 from msgspec import structs
@@ -101,6 +103,17 @@ def test_only_the_group_of_the_api_version_counts(written: str, group: str) -> N
     assert [ask.to for ask in outside.asked if isinstance(ask.to, Discover)] == [Discover(group, "ReplicaTemplate")]
 
 
+def test_a_long_api_version_that_is_none_takes_no_time() -> None:
+    """An annotation may have a quarter of a million characters, and all zones wait for the pass that reads it."""
+    zone = a_mirror("a", 3, mirror_api_version="a" * 250_000 + "!")
+    begun = process_time()
+
+    decision = outcome(Outsiders(), zone)
+
+    assert process_time() - begun < 1
+    assert scaled(decision) == {}
+
+
 @pytest.mark.parametrize(
     "annotations",
     [
@@ -127,6 +140,11 @@ def test_annotations_that_name_nothing_are_an_error_and_asked_of_nobody(annotati
         pytest.param(serving(), "knows no kind", id="a kind that is not served"),
         pytest.param(Bad("unreachable", "no route"), "no route", id="discovery that fails"),
         pytest.param(serving(ServedVersion(TEMPLATES, ("status",))), "has no scale", id="a kind without scale"),
+        pytest.param(
+            serving(ServedVersion(structs.replace(TEMPLATES, namespaced=False), ("status", "scale"))),
+            "is in no namespace",
+            id="a kind of the whole cluster",
+        ),
     ],
 )
 def test_a_kind_that_cannot_be_resolved_is_an_error(served: Answer, told: str) -> None:

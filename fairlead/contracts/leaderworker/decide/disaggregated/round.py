@@ -28,6 +28,7 @@ from fairlead.contracts.leaderworker.decide.disaggregated.steps import Steps, as
 from fairlead.contracts.leaderworker.decide.disaggregated.target import target_revision
 from fairlead.contracts.leaderworker.decide.seen import Service
 from fairlead.contracts.leaderworker.disaggregated.kinds import REVISION, SLICE
+from fairlead.contracts.leaderworker.kinds import MOST_SLICES
 from fairlead.core.ask import Need
 from fairlead.core.decision import Decision, Hold, Move, Outcome, Verdict
 from fairlead.core.reason import Reason
@@ -56,14 +57,23 @@ def standing(seen: DisaggregatedSeen) -> RoundView:
     children = owned(seen)
     revision = target_revision(seen.set, children)
     scaling = scaling_of(seen, children)
-    slices = tuple(state_of(index, children, revision, scaling.targets) for index in range(seen.set.spec.slices))
+    slices = tuple(state_of(index, children, revision, scaling.targets) for index in range(_bounded(seen)))
     return RoundView(children, revision, scaling, slices)
+
+
+def _bounded(seen: DisaggregatedSeen) -> int:
+    return min(seen.set.spec.slices, MOST_SLICES)
 
 
 def decide(seen: DisaggregatedSeen, now: datetime) -> Outcome:
     given = seen.set
     if given.metadata.deletion_timestamp is not None:
         return Decision("leave", Hold(Reason.SET_LEAVING))
+    if given.spec.slices > MOST_SLICES:
+        problem = f"spec.slices is {given.spec.slices}: sets of more than {MOST_SLICES} slices are left alone"
+        return Decision(
+            "leave", Hold(Reason.SPEC_INVALID, details=((f"disaggregatedset/{given.metadata.name}", problem),))
+        )
     if not seen.knows_scalers and any(role.is_external for role in given.spec.roles):
         return Decision("await_scalers", Hold(Reason.CACHE_BEHIND, now + SOON))
     found = standing(seen)

@@ -56,11 +56,12 @@ def _named_twice(new: Json) -> Iterator[str]:
 
 def _conflicting(new: Json, namespace: str, system: str) -> Flow[tuple[str, ...]]:
     """A component that is not there yet is judged by its traits alone."""
-    traits = {place: trees for place, component in enumerate(_components(new)) if (trees := _traits(component))}
+    components = _components(new)
+    traits = {place: trees for place, component in enumerate(components) if (trees := _traits(component))}
     if not traits:
         return ()
     known = yield from all_traits(namespace, system)
-    refs = {place: _ref(_components(new)[place], namespace) for place in traits}
+    refs = {place: _ref(components[place], namespace) for place in traits}
     found = yield from read_all(dict.fromkeys(refs.values()))
     by_ref = dict(zip(dict.fromkeys(refs.values()), found, strict=True))
     wrong = []

@@ -59,6 +59,7 @@ def refusals(trait: Json, namespace: str) -> Iterator[str]:
 def _references(spec: TraitSpec, namespace: str) -> Iterator[str]:
     target = spec.target_ref
     yield from _reference("spec.targetRef", target, namespace)
+    known: set[tuple[str, str, str]] = set()
     for place, source in enumerate(spec.source_ref):
         path = f"spec.sourceRef[{place}]"
         yield from _reference(path, source, namespace)
@@ -66,8 +67,9 @@ def _references(spec: TraitSpec, namespace: str) -> Iterator[str]:
             yield invalid(f"{path}.kind", source.kind, "must be of the group and kind of the target")
         elif source.names_same(target) and _is_paired(target):
             yield invalid(f"{path}.name", source.name, "must not be the target")
-        if any(source.names_same(each) for each in spec.source_ref[:place]):
+        if source.named in known:
             yield invalid(f"{path}.name", source.name, "must not be named twice")
+        known.add(source.named)
 
 
 def _reference(path: str, reference: WorkloadReference, namespace: str) -> Iterator[str]:

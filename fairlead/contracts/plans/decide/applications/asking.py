@@ -12,6 +12,7 @@ from typing import TypeAlias, TypeVar
 import msgspec
 
 from fairlead.contracts.plans.decide.applications.trees import Tree, decoded
+from fairlead.contracts.plans.decide.reach import out_of_reach
 from fairlead.contracts.plans.kinds import AUTOSCALERS, DAEMON_SETS, ROLLOUT_TRAITS, WorkloadReference
 from fairlead.core.ask import Answer, Answers, Ask, Bad, Discover, Good, Listing, Need, Question, Read
 from fairlead.core.decision import Decision, Hold, Outcome
@@ -113,6 +114,12 @@ def _listed(resource: Resource, answer: Answer) -> tuple[Tree, ...]:
 
 
 def resources(references: Iterable[WorkloadReference]) -> Flow[dict[tuple[str, str], Resource]]:
+    """The same as `served_kinds` without those that are out of reach."""
+    found = yield from served_kinds(references)
+    return {named: each for named, each in found.items() if not out_of_reach(each)}
+
+
+def served_kinds(references: Iterable[WorkloadReference]) -> Flow[dict[tuple[str, str], Resource]]:
     """By `apiVersion` and kind, under which path each kind is served; those that are not served are left out."""
     named = tuple(dict.fromkeys((each.api_version, each.kind) for each in references))
     found = {each: _BUILT_IN[each] for each in named if each in _BUILT_IN}

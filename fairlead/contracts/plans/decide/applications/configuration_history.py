@@ -50,6 +50,6 @@ def _size(tree: Tree) -> int:
 
 def absent_traits(statuses: Sequence[ConfigurationStatus], parts: Iterable[Part]) -> tuple[WorkloadReference, ...]:
     """U-4: those that were emitted before and are not described any more."""
-    wanted = [trait.reference for part in parts for trait in part.traits]
+    wanted = {trait.reference.named for part in parts for trait in part.traits}
     found = [each.trait_ref for status in statuses[:2] for one in status.workloads for each in one.traits]
-    return tuple(dict.fromkeys(each for each in found if not any(each.names_same(one) for one in wanted)))
+    return tuple(dict.fromkeys(each for each in found if each.named not in wanted))

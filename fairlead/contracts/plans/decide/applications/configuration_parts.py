@@ -18,7 +18,7 @@ from fairlead.contracts.plans.applications.kinds import (
     WorkloadStatus,
 )
 from fairlead.contracts.plans.decide.applications import conflicts, definitions
-from fairlead.contracts.plans.decide.applications.asking import Flow, read_all, resources
+from fairlead.contracts.plans.decide.applications.asking import Flow, read_all, served_kinds
 from fairlead.contracts.plans.decide.applications.conflicts import Present
 from fairlead.contracts.plans.decide.applications.definitions import TraitDefinition, known_traits
 from fairlead.contracts.plans.decide.applications.revisions import (
@@ -29,6 +29,7 @@ from fairlead.contracts.plans.decide.applications.revisions import (
 )
 from fairlead.contracts.plans.decide.applications.seen import FamilySeen
 from fairlead.contracts.plans.decide.applications.trees import Tree, at, mapping, with_path, with_value
+from fairlead.contracts.plans.decide.reach import out_of_reach
 from fairlead.contracts.plans.decide.reading import read
 from fairlead.contracts.plans.decide.workloads.kind_table import kind_of
 from fairlead.contracts.plans.decide.workloads.live import WorkloadKind
@@ -231,9 +232,12 @@ def _recorded(part: Part, statuses: Iterable[ConfigurationStatus]) -> Iterator[W
 def _served(parts: Sequence[Part]) -> Flow[tuple[Part, ...] | Stuck]:
     objects = [each for part in parts for each in part.traits if not each.is_scaler]
     wanted = [*(each.reference for each in parts), *(each.reference for each in objects)]
-    found = yield from resources(wanted)
+    found = yield from served_kinds(wanted)
     for each in wanted:
-        if (each.api_version, each.kind) not in found:
+        resource = found.get((each.api_version, each.kind))
+        if resource is not None and (problem := out_of_reach(resource)):
+            return Stuck(problem, Reason.SPEC_INVALID)
+        if resource is None:
             text = f"this cluster does not serve {each.kind} of {each.api_version or 'no apiVersion'}: install the kind"
             return Stuck(text, Reason.KIND_MISSING)
     return tuple(

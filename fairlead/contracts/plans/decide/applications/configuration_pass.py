@@ -139,14 +139,14 @@ def _emitted(given: _Given, parts: tuple[Part, ...]) -> Flow[Decision]:
         return Decision("await_cache", Hold(Reason.CACHE_BEHIND, given.now + AGAIN, details))
     parts = yield from kept(parts, scene)
     held = held_rollouts(parts, scene)
-    traits = [(part, trait) for part in parts for trait in emitted_of(part, scene.rollouts, held)]
+    traits = [(part, emitted_of(part, scene.rollouts, held)) for part in parts]
     routed = sides(parts, earlier_ones, scene.rollouts)
     absent = absent_traits(given.statuses, parts)
     trait_kinds = yield from resources(absent)
     keys = [
         *((part.resource, part.reference.name) for part in parts),
         *(_key(kinds, each.workload_ref) for each in earlier_ones if _key(kinds, each.workload_ref) is not None),
-        *((trait.resource, trait.reference.name) for _, trait in traits if trait.resource is not None),
+        *((each.resource, each.reference.name) for _, found in traits for each in found if each.resource is not None),
         *(_key(trait_kinds, each) for each in absent if _key(trait_kinds, each) is not None),
         *((SERVICES, each.revision) for each in routed),
     ]
@@ -165,9 +165,11 @@ def _emitted(given: _Given, parts: tuple[Part, ...]) -> Flow[Decision]:
             trait,
             live[trait.resource, trait.reference.name] if trait.resource is not None else None,
             scene,
-            sources(part, earlier),
+            origins,
         )
-        for part, trait in traits
+        for part, found in traits
+        for origins in (sources(part, earlier),)
+        for trait in found
     )
     kept_on = {each.tree.uid for each in held}
     gone = tuple(

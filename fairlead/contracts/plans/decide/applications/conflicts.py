@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections import Counter
+from collections.abc import Callable, Hashable, Iterable, Sequence
 
 from msgspec import Struct
 
@@ -83,12 +84,26 @@ def selects(selector: str, labels: dict[str, str]) -> bool:
 
 def first_conflict(traits: Sequence[Present]) -> tuple[Present, Present, str] | None:
     """Who cannot stand whom on one component, and by which rule."""
-    for place, one in enumerate(traits):
+    others = _two_of_each(traits, lambda each: (each.definition.name, each.group))
+    for place in _two_of_each(traits, lambda each: each.definition.name):
+        one = traits[place]
         for rule in one.definition.spec.conflicts_with:
-            for at, other in enumerate(traits):
-                if at != place and conflict(rule, other):
-                    return one, other, rule
+            for at in others:
+                if at != place and conflict(rule, traits[at]):
+                    return one, traits[at], rule
     return None
+
+
+def _two_of_each(traits: Sequence[Present], sort: Callable[[Present], Hashable]) -> tuple[int, ...]:
+    """Places of the first two of each sort: whatever holds between two traits holds between two of these, and somebody
+    may write one trait thousands of times."""
+    seen: Counter[Hashable] = Counter()
+    found = []
+    for place, each in enumerate(traits):
+        seen[sort(each)] += 1
+        if seen[sort(each)] <= 2:
+            found.append(place)
+    return tuple(found)
 
 
 def conflicting_with(definition: TraitDefinition, traits: Iterable[Present]) -> tuple[Present, ...]:

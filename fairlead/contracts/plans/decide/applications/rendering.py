@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 
 from msgspec import Struct
 
@@ -51,17 +51,27 @@ def rendered(spec: ApplicationSpec, definitions: Definitions) -> tuple[Rendered,
 def _wrong(spec: ApplicationSpec) -> Iterator[str]:
     if not spec.components:
         yield "the application has no components: list at least one in spec.components"
-    names = [each.name for each in spec.components]
-    for place, name in enumerate(names):
+    known: set[str] = set()
+    for place, name in enumerate(each.name for each in spec.components):
         if not is_label(name):
             yield f"spec.components[{place}].name is {name!r}: write lower-case letters, digits and dashes"
-        if name in names[:place]:
+        if name in known:
             yield f"the component {name} is there twice: give each component a name of its own"
+        known.add(name)
     for component in spec.components:
-        traits = [each.name for each in component.traits]
-        twice = next((each for place, each in enumerate(traits) if each in traits[:place]), None)
+        twice = _twice(each.name for each in component.traits)
         if twice is not None:
             yield f"the component {component.name} has the trait {twice} twice: keep one of them"
+
+
+def _twice(names: Iterable[str]) -> str | None:
+    """The first that was there before."""
+    known: set[str] = set()
+    for each in names:
+        if each in known:
+            return each
+        known.add(each)
+    return None
 
 
 def _component(component: ApplicationComponent, definitions: Definitions) -> Rendered | RenderFault:

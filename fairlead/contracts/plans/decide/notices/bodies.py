@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 
 from fairlead.contracts.plans.decide.notices.news import ERROR
 from fairlead.contracts.plans.kinds import Json
@@ -22,18 +22,31 @@ def body_of(kind: str, note: EventNote, channel: str, username: str) -> Json:
             return _webhook(note, facts)
         case kind if kind == TEAMS:
             return _teams(note, facts)
-    return _slack(_COLOURS[kind], note, facts, channel, username)
+    return _slack(_COLOURS[kind], note, facts, channel, username, _escaped if kind == SLACK else str)
 
 
-def _slack(colours: tuple[str, str], note: EventNote, facts: Mapping[str, str], channel: str, username: str) -> Json:
+def _slack(
+    colours: tuple[str, str],
+    note: EventNote,
+    facts: Mapping[str, str],
+    channel: str,
+    username: str,
+    text: Callable[[str], str],
+) -> Json:
     attachment = {
         "color": colours[facts["severity"] == ERROR],
-        "author_name": _workload(note, facts),
-        "text": note.text,
+        "author_name": text(_workload(note, facts)),
+        "text": text(note.text),
         "mrkdwn_in": ["text"],
-        "fields": [{"title": title, "value": value, "short": False} for title, value in _fields(note, facts)],
+        "fields": [{"title": title, "value": text(value), "short": False} for title, value in _fields(note, facts)],
     }
     return {"channel": channel, "username": username, "icon_emoji": ":rocket:", "attachments": [attachment]}
+
+
+def _escaped(text: str) -> str:
+    """As Slack wants it: between `<` and `>` it reads links and mentions, which nobody may put into a plan for those
+    who read the operator's channel."""
+    return text.replace("&", "&amp;").replace("<", "&lt;").replace(">", "&gt;")
 
 
 def _teams(note: EventNote, facts: Mapping[str, str]) -> Json:

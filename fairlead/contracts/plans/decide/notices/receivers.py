@@ -149,6 +149,7 @@ def _call(
         proxy=proxy,
         credential=credential,
         retry=TRIES,
+        heeds_body=False,
     )
 
 

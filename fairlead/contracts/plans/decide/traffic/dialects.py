@@ -137,5 +137,6 @@ SMI = Dialect(
     renamed=lambda backend, service: {**backend, "service": service},
     weight=lambda backend, _is_only: number(backend.get("weight"), 0),
     is_created=True,
+    crosses=False,
 )
 DIALECTS = {each.provider: each for each in (GATEWAY_API, ISTIO, SMI)}

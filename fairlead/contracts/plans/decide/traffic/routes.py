@@ -68,6 +68,8 @@ class Dialect(Struct, frozen=True):
     """The field of such an entry that holds its matches."""
     is_created: bool = False
     """Whether one that is missing is made."""
+    crosses: bool = True
+    """Whether it may name Services of other namespaces than its own."""
 
     def entries(self, tree: Json) -> Iterator[tuple[str, int, Json]]:
         """Each entry with its place; the list is empty where the spec is the entry."""

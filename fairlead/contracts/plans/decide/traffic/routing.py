@@ -35,6 +35,11 @@ class Routing(Struct, frozen=True):
     def shown(self) -> str:
         return f"{self.dialect.kind} {self.namespace}/{self.name}"
 
+    @property
+    def is_created(self) -> bool:
+        """Whether one that is missing is made: never where whoever wrote the rollout may have no rights."""
+        return self.dialect.is_created and self.namespace == self.services.namespace
+
 
 class LiveRoute(Struct, frozen=True):
     ref: Ref
@@ -74,7 +79,13 @@ def planned(given: Pass) -> TrafficRouting | RouteFault | None:
             )
     if source == target:
         return RouteFault(f"sourceService and targetService are both {source}: name the Service of each side")
-    namespace = reference.namespace or given.seen.rollout.metadata.namespace
+    own = given.seen.rollout.metadata.namespace
+    namespace = reference.namespace or own
+    if namespace != own and not dialect.crosses:
+        return RouteFault(
+            f"trafficRouting.ingressRef.namespace is {namespace}: "
+            f"a {dialect.kind} must be in that of its Services, {own}"
+        )
     found_reference = NamedReference(reference.name, namespace)
     return replace(routing, ingress_ref=found_reference, source_service=source, target_service=target)
 

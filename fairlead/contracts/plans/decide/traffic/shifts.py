@@ -79,7 +79,7 @@ def probed(given: Pass) -> Turn | Need | RolloutStatus | Fail:
         case LiveRoute(_, tree):
             weights = weights_of(routing.dialect, tree, routing.services)
             text = f"the {routing.shown} cannot be shared: {weights.text}" if isinstance(weights, RouteFault) else ""
-        case MissingRoute(resource) if resource is not None and routing.dialect.is_created:
+        case MissingRoute(resource) if resource is not None and routing.is_created:
             text = ""
         case MissingRoute(_, text) | RouteFault(text):
             pass
@@ -195,7 +195,7 @@ def _moved(given: Pass, wanted: Wanted, *, is_back: bool = False) -> Shifted:
             return route
         case RouteFault(text):
             return Blocked(text)
-        case MissingRoute(resource, text) if resource is None or not routing.dialect.is_created:
+        case MissingRoute(resource, text) if resource is None or not routing.is_created:
             return Blocked(text, is_missing=True)
         case MissingRoute(Resource() as resource):
             share = wanted(routing, {})

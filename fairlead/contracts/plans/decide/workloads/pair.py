@@ -6,6 +6,7 @@ min(s, T - g) in the sources: of 5, a goal of 2 is 2 and 3; where the target had
 
 from __future__ import annotations
 
+from bisect import bisect_left
 from collections.abc import Iterator, Sequence
 from datetime import datetime
 
@@ -165,10 +166,14 @@ def _instance(attempt: Attempt, target: Workload) -> int:
     if not attempt.interval:
         return attempt.goal
     total = sum(each.size for each in attempt.live_sources)
-    for goal in range(attempt.goal_before + 1, attempt.goal):
-        if target.size < target_size(attempt, goal) or total > source_size(attempt, goal):
-            return goal
-    return attempt.goal
+
+    def is_ahead(goal: int) -> bool:
+        return target.size < target_size(attempt, goal) or total > source_size(attempt, goal)
+
+    # The further the goal, the larger the target and the smaller the sources; a batch may be of a thousand million.
+    goals = range(attempt.goal_before + 1, attempt.goal)
+    place = bisect_left(goals, True, key=is_ahead)
+    return goals[place] if place < len(goals) else attempt.goal
 
 
 def _increase_first(attempt: Attempt, target: Workload, goal: int, now: datetime) -> Step:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Mapping
 from enum import Enum
 from typing import TypeVar
@@ -12,6 +11,7 @@ from msgspec import Struct
 
 from fairlead.contracts.zones.configuration_kinds import ConfigurationMeta
 from fairlead.contracts.zones.decide.configurations import InvalidConfiguration
+from fairlead.core.placeholders import placeholders_in
 from fairlead.core.prometheus import address
 from kubeloop.durations import parse_prometheus
 
@@ -24,7 +24,7 @@ MOST_RETRIES = 10
 LONGEST_TIMEOUT = 300.0
 """Seconds."""
 
-_PLACEHOLDER = re.compile(r"\$\{([^}]*)\}")
+_OPENING, _CLOSING = "${", "}"
 
 
 class Then(Enum):
@@ -160,7 +160,7 @@ def _check(given: _Check, field: str) -> QueryCheck:
 def _template(text: str, field: str, *, needs: str, knows: tuple[str, ...]) -> None:
     if not text.strip():
         raise InvalidConfiguration(f"{field}: is required")
-    found = _PLACEHOLDER.findall(text)
+    found = [each.name for each in placeholders_in(text, _OPENING, _CLOSING)]
     for name in found:
         if name not in knows:
             known = " and ".join(f"${{{each}}}" for each in knows)
@@ -188,4 +188,9 @@ def _then(text: str, field: str) -> Then:
 
 def filled(template: str, values: Mapping[str, str]) -> str:
     """The template with its placeholders replaced, each once: what is put in is not looked at again."""
-    return _PLACEHOLDER.sub(lambda found: values[found[1]], template)
+    parts: list[str] = []
+    end = 0
+    for found in placeholders_in(template, _OPENING, _CLOSING):
+        parts += [template[end : found.start], values[found.name]]
+        end = found.end
+    return "".join((*parts, template[end:]))

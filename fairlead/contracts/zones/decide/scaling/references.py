@@ -22,8 +22,9 @@ SCALE_KIND, SCALE_GROUP = "Scale", "autoscaling/"
 LARGEST = 2**31 - 1
 """The most replicas that any workload can have."""
 
-# They become parts of a path, so that anything which leads elsewhere is refused.
-_API_VERSION = re.compile(r"(?:[a-z0-9][a-z0-9.-]*)?/?[a-z0-9]*", re.ASCII)
+# They become parts of a path, so that anything which leads elsewhere is refused. Nothing in them can be read in two
+# ways: an annotation may have a quarter of a million characters.
+_API_VERSION = re.compile(r"(?:[a-z0-9][a-z0-9.-]*)?(?:/[a-z0-9]*)?", re.ASCII)
 _NAME = re.compile(r"(?!\.\.?$)[^/%\s]+")
 
 
@@ -99,14 +100,19 @@ def served_of(zone: Zone, answers: Answers) -> tuple[ServedVersion, ...] | str:
 
 
 def scales_of(zone: Zone, answers: Answers) -> tuple[Ask, ...]:
-    """A read of the scale in every version that has one, the preferred version first."""
+    """A read of the scale in every version that has one, the preferred version first.
+
+    Only in the namespace of the zone: what is in none is told nothing by whoever may annotate a StatefulSet.
+    """
     served = served_of(zone, answers)
     if isinstance(served, str):
         return ()
     metadata = zone.statefulset.metadata
     name = metadata.annotations[MIRROR_NAME]
     return tuple(
-        Ask(Read(Ref(each.resource, metadata.namespace, name), SCALE)) for each in served if SCALE in each.subresources
+        Ask(Read(Ref(each.resource, metadata.namespace, name), SCALE))
+        for each in served
+        if SCALE in each.subresources and each.resource.namespaced
     )
 
 
@@ -147,6 +153,8 @@ def unreadable(zone: Zone, served: tuple[ServedVersion, ...], reads: tuple[Ask, 
     if not served:
         place = f"API version {shown(written)}" if written else "the core group"
         return f"the API server knows no kind {shown(kind)} in {place}"
+    if not any(each.resource.namespaced for each in served):
+        return f"kind {shown(kind)} is in no namespace, and references are in that of their zones"
     if not reads:
         return f"kind {shown(kind)} has no scale"
     answer = answers[reads[0]]

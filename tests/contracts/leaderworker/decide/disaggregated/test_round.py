@@ -485,3 +485,12 @@ def test_a_child_whose_label_somebody_edited_is_told_and_left_alone(label: str, 
     assert details == [f"its label {label} is {value} and should be {before}: somebody has changed it"]
     labels[label] = before
     assert held(world.round())[0] is Reason.COMPLETE
+
+
+def test_a_set_of_more_slices_than_can_be_looked_at_is_left_alone() -> None:
+    world = World(*ROLES, slices=2**31 - 1)
+
+    decision = world.round()
+
+    assert decision.verdict.reason is Reason.SPEC_INVALID
+    assert world.count == 0

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from time import process_time
 from typing import Any
 
 import msgspec
@@ -166,3 +167,20 @@ def test_d_11_definitions_that_cannot_be_read_now_are_no_refusal_for_ever() -> N
 
     assert isinstance(answer, Admit)
     assert (answer.code, answer.message) == (503, "traitdefinitions cannot be listed: timeout: try again")
+
+
+@pytest.mark.parametrize(
+    "given",
+    [
+        a_configuration(*[ROLLOUT] * 4_000),
+        {"metadata": {"name": "d"}, "spec": {"components": a_configuration(ROLLOUT)["spec"]["components"] * 20_000}},
+    ],
+    ids=["traits", "components"],
+)
+def test_a_review_of_very_many_of_them_takes_time_by_their_number(given: Json) -> None:
+    """Whoever reaches the webhook may send eight megabytes, and everybody else waits meanwhile."""
+    begun = process_time()
+
+    assert configuration(given) == ""
+
+    assert process_time() - begun < 5

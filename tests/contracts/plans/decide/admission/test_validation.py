@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from datetime import UTC, datetime
+from time import process_time
 from typing import Any
 
 import msgspec
@@ -378,3 +379,15 @@ def test_nothing_that_anybody_may_write_is_a_crash(spec: Any, plan: Json) -> Non
         assert isinstance(validated(trait), Admit)
         assert isinstance(validated(trait, a_trait(plan, status={"rollingState": "initializing"})), Admit)
         assert isinstance(default_rollout(_review(trait), NOON), Admit)
+
+
+def test_a_review_of_very_many_sources_takes_time_by_their_number() -> None:
+    """Whoever reaches the webhook may send eight megabytes, and everybody else waits meanwhile."""
+    sources = tuple({**D1, "name": f"old-{number}"} for number in range(20_000))
+    begun = process_time()
+
+    answer = validated(a_trait({}, sources=sources))
+
+    assert process_time() - begun < 5
+    assert answer.allowed
+    assert "must not be named twice" in validated(a_trait({}, sources=(*sources[:3], sources[0]))).message

@@ -5,9 +5,19 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from fairlead.contracts.plans.applications.kinds import DefinitionReference, TraitDefinitionSpec
-from fairlead.contracts.plans.decide.applications.conflicts import Present, applies, present, refusal, selects
+from fairlead.contracts.plans.decide.applications.conflicts import (
+    Present,
+    applies,
+    conflict,
+    first_conflict,
+    present,
+    refusal,
+    selects,
+)
 from fairlead.contracts.plans.decide.applications.definitions import TraitDefinition, known_traits
 
 
@@ -109,3 +119,19 @@ def test_a_workload_that_a_trait_is_not_for_is_named() -> None:
 )
 def test_selectors_are_those_of_kubectl(selector: str, matches: bool) -> None:
     assert selects(selector, {"a": "b"}) is matches
+
+
+@given(st.lists(st.tuples(st.sampled_from(ALL), st.sampled_from(["", "keda.sh", "example.com"])), max_size=7))
+def test_the_first_conflict_is_that_of_all_pairs_in_their_order(
+    listed: list[tuple[TraitDefinition, str]],
+) -> None:
+    traits = [Present(definition, group) for definition, group in listed]
+    pairs = (
+        (one, other, rule)
+        for place, one in enumerate(traits)
+        for rule in one.definition.spec.conflicts_with
+        for at, other in enumerate(traits)
+        if at != place and conflict(rule, other)
+    )
+
+    assert first_conflict(traits) == next(pairs, None)

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from time import process_time
+
 import pytest
 
 from fairlead.contracts.plans.kinds import APPLICATIONS, AUTOSCALERS, COMPONENTS, CONFIGURATIONS, ROLLOUT_TRAITS, Json
@@ -299,3 +301,17 @@ def test_applications_that_a_newer_release_defines_are_left_to_it() -> None:
         assert isinstance(verdict, Hold)
         assert "has the version v1beta1, which this operator does not know" in verdict.details[0][1]
     assert world.writes == []
+
+
+def test_very_many_traits_of_a_component_take_time_by_their_number() -> None:
+    world = World()
+    world.apply(COMPONENTS, "web", {"workload": {"apiVersion": "apps/v1", "kind": "Deployment", "spec": {}}})
+    world.play()
+    traits = [{"trait": {"apiVersion": "v1", "kind": "Service", "metadata": {"name": f"s{n}"}}} for n in range(8_000)]
+    world.apply(CONFIGURATIONS, "shop", {"components": [{"componentName": "web", "traits": traits}]})
+    begun = process_time()
+
+    world.run(CONFIGURATIONS, "shop")
+
+    assert process_time() - begun < 5
+    assert len(world.names(SERVICES)) == 8_000

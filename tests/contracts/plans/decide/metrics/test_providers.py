@@ -102,6 +102,45 @@ def waits_at_verification(cluster: Cluster, said: str) -> None:
     assert cluster.objects == before
 
 
+ENDING = {
+    "double quotes": ('errors{in="{{ variables.x }}"}', 'web"} or secret{in="'),
+    "single quotes": ("errors{in='{{ variables.x }}'}", "web'} or secret{in='"),
+    "raw quotes": ("errors{in=`{{ variables.x }}`}", "web`} or secret{in=`"),
+    "a backslash before the end": ('errors{in="{{ variables.x }}", pod="{{ target }}"}', "web\\"),
+    "a backslash that is escaped": ('errors{in="{{ variables.x }}"}', 'web\\\\"} or secret{in="'),
+    "after another value": ('errors{pod="{{ target }}", in="{{ variables.x }}"}', '"} or secret{in="'),
+    "a service that no webhook has seen": ('errors{in="{{ service }}"}', '"} or secret{in="'),
+}
+
+
+@pytest.mark.parametrize(("query", "text"), ENDING.values(), ids=ENDING.keys())
+def test_no_value_leaves_the_quotes_that_the_template_puts_it_in(query: str, text: str) -> None:
+    """A template of another namespace has a credential and decides what is asked with it."""
+    prometheus = a_prometheus(query=query)
+    routing = {"provider": "none", "targetService": text}
+    metric = a_metric(templateVariables={"x": text})
+    cluster = measured_pair(metric, prometheus=prometheus, trafficRouting=routing)
+
+    waits_at_verification(cluster, "would end the text in quotes that it is put in")
+
+    assert prometheus.asked == []
+
+
+STAYING = {
+    "an expression": ('errors{in=~"{{ variables.x }}"}', "eu-.*\\\\.(a|b)"),
+    "an escaped quote": ('errors{in="{{ variables.x }}"}', 'the \\"web\\"'),
+    "other quotes": ("errors{in='{{ variables.x }}'}", '"web"'),
+    "a backslash in raw quotes": ("errors{in=`{{ variables.x }}`}", "web\\"),
+    "outside of quotes": ("errors{ {{ variables.x }} }", 'in="web"'),
+    "between texts": ('errors{in="a"} > {{ variables.x }} or errors{in="b"}', "5"),
+}
+
+
+@pytest.mark.parametrize(("query", "text"), STAYING.values(), ids=STAYING.keys())
+def test_a_value_that_stays_inside_is_put_in_as_it_is(query: str, text: str) -> None:
+    assert filled(query, {"variables.x": text}) == query.replace("{{ variables.x }}", text)
+
+
 @given(st.text())
 def test_no_template_becomes_another_exception(query: str) -> None:
     try:

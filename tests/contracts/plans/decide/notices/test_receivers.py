@@ -6,6 +6,7 @@ from typing import Any
 
 import msgspec
 import pytest
+from msgspec import structs
 
 from fairlead.contracts.plans.decide.notices.receivers import Message, Own, message_of
 from fairlead.contracts.plans.kinds import ROLLOUT_TRAITS, Json
@@ -144,6 +145,21 @@ def test_each_receiver_gets_its_own_body(kind: str, severity: str) -> None:
     assert message.kind == kind
     assert body == BODIES[kind, severity]
     assert call.url == "https://chat.example/x" + ("/slack" if kind == "discord" else "")
+
+
+@pytest.mark.parametrize("to", ["slack", "alert ns/chat"])
+def test_nobody_puts_links_or_mentions_into_a_channel_of_slack(to: str) -> None:
+    """Names and answers of hooks are texts of whoever writes a plan; the channel may be the operator's own."""
+    text = "failed to invoke a webhook: <!channel> & <https://evil.example|log in>"
+    note = structs.replace(a_note(to), text=text, facts=tuple({**dict(a_note().facts), "workload": "<!here>"}.items()))
+
+    (_, body) = sent(resolved(note, {"type": "slack", "address": "https://chat.example/x"}))
+
+    (attachment,) = body["attachments"]
+    assert attachment["text"] == (
+        "failed to invoke a webhook: &lt;!channel&gt; &amp; &lt;https://evil.example|log in&gt;"
+    )
+    assert attachment["author_name"] == "&lt;!here&gt;.ns"
 
 
 def test_an_address_of_discord_that_reads_slack_stays() -> None:

@@ -47,6 +47,8 @@ class RoutedCluster(Cluster):
         self.versions = self.dialect.versions
         """In which the kind of the route is served."""
         self.route: Json | None = one_entry(self.dialect, backend(self.dialect, "shop-v1", 100))
+        self.route_namespace = "ns"
+        """Where it is asked for."""
         self.selectors: dict[str, Json | None] = {name: {"app": app} for name, app in SERVICES.items()}
         """Of the Services that are there."""
         self.refusal: Bad | None = None
@@ -87,7 +89,7 @@ class RoutedCluster(Cluster):
                     case Read() if question.to.ref.resource == SERVICES_KIND:
                         yield question, self._service(question.to.ref.name)
                     case Read():
-                        assert (question.to.ref.namespace, question.to.ref.name) == ("ns", "shop")
+                        assert (question.to.ref.namespace, question.to.ref.name) == (self.route_namespace, "shop")
                         yield question, Bad("absent") if self.route is None else Good(msgspec.json.encode(self.route))
                     case Listing():
                         yield question, Good(msgspec.json.encode(self._slices(question.to.labels)))

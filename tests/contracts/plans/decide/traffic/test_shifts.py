@@ -199,6 +199,40 @@ def test_r_32_a_traffic_split_is_made_where_there_is_none() -> None:
     assert cluster.route["spec"] == {"service": "shop", "backends": [{"service": "shop-v2", "weight": 100}]}
 
 
+@pytest.mark.parametrize("is_there", [True, False])
+def test_r_32_no_traffic_split_is_made_or_shared_in_the_namespace_of_others(is_there: bool) -> None:
+    """It is about Services of its own namespace, where whoever writes rollouts in this one may have no rights."""
+    cluster = a_routed_pair(provider="smi")
+    cluster.route = cluster.route if is_there else None
+    before = cluster.route
+    routing = cluster.plan["trafficRouting"]
+    cluster.edit(trafficRouting={**routing, "ingressRef": {"name": "shop", "namespace": "others"}})
+
+    cluster.play()
+
+    assert (cluster.state, cluster.condition("RolloutFailed")[1]) == (
+        "rolloutFailed",
+        "trafficRouting.ingressRef.namespace is others: a TrafficSplit must be in that of its Services, ns",
+    )
+    assert cluster.route == before
+
+
+def test_r_32_and_neither_is_one_that_a_status_names() -> None:
+    cluster = a_routed_pair(provider="smi")
+    cluster.play("rollingInBatches")
+    cluster.route = None
+    routing = {**cluster.status["trafficRouting"], "ingressRef": {"name": "shop", "namespace": "others"}}
+    cluster.status = {**cluster.status, "trafficRouting": routing}
+    cluster.route_namespace = "others"
+
+    for _ in range(10):
+        cluster.settle()
+        cluster.run()
+
+    assert cluster.route is None
+    assert "the TrafficSplit others/shop is not there: create it" in cluster.told[-1].text
+
+
 @pytest.mark.parametrize(
     ("change", "sentence"),
     [
