@@ -144,7 +144,7 @@ def scene_of(guard: DisruptionBudget, own: StatefulSet, group: Group, now: datet
     lanes = tuple(lane for each in zones if (lane := lane_of(each, answers[asked[each.metadata.uid]])) is not None)
     if len(lanes) < len(zones):
         return f"the pods of every zone of disruption budget {guard.name} could not be listed"
-    return BudgetView(guard, lanes, eviction_record.read(recalled.value), now)
+    return BudgetView(guard, lanes, eviction_record.recalled(recalled, now), now)
 
 
 def _judged(
