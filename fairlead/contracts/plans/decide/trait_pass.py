@@ -19,6 +19,7 @@ from fairlead.contracts.plans.decide.lost_status import verify_again
 from fairlead.contracts.plans.decide.notes import Note
 from fairlead.contracts.plans.decide.notices.news import notices
 from fairlead.contracts.plans.decide.seen import TraitSeen
+from fairlead.contracts.plans.decide.set_back import not_ahead
 from fairlead.contracts.plans.decide.states import Event
 from fairlead.contracts.plans.decide.steps import STEPS, reopened
 from fairlead.contracts.plans.decide.turns import Pass, Turn, fails, left_claims, moved, waits
@@ -70,7 +71,7 @@ class Surroundings(Protocol):
 
 def decide(seen: TraitSeen, now: datetime, around: Surroundings | None = None) -> Outcome:
     spec, wrong = seen.rollout.read_spec
-    status = states.known(seen.rollout.read_status)
+    status = not_ahead(states.known(seen.rollout.read_status), now)
     given = Pass(seen, spec, status, now, located(seen, spec, status))
     for rule in RULES:
         if rule is step and around is not None and (prepared := around.prepare(given)) is not None:
