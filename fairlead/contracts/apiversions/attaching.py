@@ -54,7 +54,7 @@ class _Probe(Struct, frozen=True):
     of: tuple[str, int]
     """UID and generation of the definition."""
     found: ProbeResult
-    at: datetime
+    asked: clock.Moment
 
 
 class Attaching:
@@ -176,7 +176,7 @@ class Attaching:
         if probe is None or cached is None or probe.of != _state(cached):
             return None
         failed = probe.found.result is Probed.FAILS
-        return None if failed and clock.now() - probe.at >= PROBE_AGAIN else probe.found
+        return None if failed and clock.now() - probe.asked.at >= PROBE_AGAIN else probe.found
 
     def _observe(self, key: RolloutKey, seen: AttachSnapshot, decision: Decision, now: datetime) -> None:
         name, cached = key.name, seen.cached
@@ -188,7 +188,9 @@ class Attaching:
         if cached is not None and decision.rule == "in_order" and seen.probed is None and attached:
             asked = conversion_probe.questions(cached, seen.samples, seen.home, seen.answers)
             if all(each in seen.answers.known for each in asked):
-                self._probes[name] = _Probe(_state(cached), conversion_probe.result(asked, seen.answers), now)
+                self._probes[name] = _Probe(
+                    _state(cached), conversion_probe.result(asked, seen.answers), clock.Moment(now)
+                )
         if not attached:
             self._probes.pop(name, None)
         if decision.rule == SPACED and not attached:
