@@ -139,7 +139,8 @@ def _released(scene: Scene, operator: StoppedWorkload) -> UpgradeOutcome | None:
     waits: list[tuple[str, str]] = []
     for lease in held:
         name, version = lease["metadata"]["name"], lease["metadata"]["resourceVersion"]
-        if seen.get(name, ("", scene.now))[0] != version:
+        known, since = seen.get(name, ("", scene.now))
+        if known != version or since > scene.now:  # a clock that was ahead
             seen[name] = (version, scene.now)
         lasts = timedelta(seconds=lease["spec"].get("leaseDurationSeconds") or 15)
         if scene.now < seen[name][1] + lasts:
