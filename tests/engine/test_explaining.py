@@ -86,7 +86,7 @@ def test_waits_are_as_old_as_they_are_when_the_time_of_day_is_set(jump: float) -
             (block,) = shown.blocked_by
             assert block.since is not None
             assert timedelta(seconds=95) < clock.now() - block.since < timedelta(seconds=110)
-            assert shown.source is not None
+            assert shown.source
             assert shown.source.decided_at is not None
             assert shown.source.decided_at <= clock.now()
 
