@@ -1,4 +1,7 @@
-"""A clock that was ahead and is set right in the middle of a rollout: nothing waits for the time that it had."""
+"""A clock that was ahead and is set right in the middle of a rollout: nothing waits for the time that it had.
+
+And one that nobody looked at for long: what came meanwhile has come.
+"""
 
 from __future__ import annotations
 
@@ -9,7 +12,7 @@ import pytest
 from fairlead.contracts.plans.decide import conditions
 from fairlead.core.ask import Bad
 from fairlead.core.decision import Hold
-from tests.contracts.plans.decide.cluster import Cluster, a_pair
+from tests.contracts.plans.decide.cluster import Cluster, a_clone_set, a_pair
 
 AHEAD = timedelta(days=400)
 HOOK = {"type": "pre-batch-rollout", "name": "gate", "url": "http://hooks/gate"}
@@ -102,3 +105,84 @@ def test_once_it_is_right_nothing_more_is_written() -> None:
     cluster.play(most=5)
 
     assert len(cluster.history) == before
+
+
+def slept(cluster: Cluster, *, ready: bool) -> None:
+    """Pods come or not, and nobody looks for two hours."""
+    cluster.settle(ready=ready)
+    cluster.now += timedelta(hours=2)
+
+
+def waiting(**plan: object) -> Cluster:
+    """For the pods of its only batch, a minute before its deadline."""
+    cluster = a_pair({"rolloutBatches": [{}], "progressDeadlineSeconds": 60, **plan})
+    while not cluster.size("d2"):
+        cluster.run()
+        cluster.settle(ready=False)
+    cluster.run()
+    return cluster
+
+
+def test_pods_that_came_while_no_operator_ran_came_in_time() -> None:
+    cluster = waiting()
+    slept(cluster, ready=True)
+
+    cluster.play()
+
+    assert cluster.state == "rolloutSucceed"
+
+
+def test_pods_of_one_workload_that_came_meanwhile_came_in_time() -> None:
+    cluster = a_clone_set({"rolloutBatches": [{}], "progressDeadlineSeconds": 60})
+    cluster.play_to("batchVerifying", 0)
+    slept(cluster, ready=True)
+
+    cluster.play()
+
+    assert cluster.state == "rolloutSucceed"
+
+
+def test_nothing_is_written_to_one_workload_after_the_deadline() -> None:
+    cluster = a_clone_set({"rolloutBatches": [{}], "progressDeadlineSeconds": 60})
+    cluster.play_to("batchInRolling", 0)
+    before = cluster.tree("c")["spec"]
+    slept(cluster, ready=True)
+
+    cluster.run()
+
+    assert (cluster.state, cluster.tree("c")["spec"]) == ("rolloutFailing", before)
+
+
+def test_pods_that_did_not_come_did_not() -> None:
+    cluster = waiting()
+    slept(cluster, ready=False)
+
+    cluster.run()
+
+    assert cluster.state == "rolloutFailing"
+
+
+@pytest.mark.parametrize(
+    "left",
+    [{"rolloutBatches": [{"soakSeconds": 5}]}, {"rolloutWebhooks": [{**HOOK, "type": "post-batch-rollout"}]}],
+    ids=["a soak", "a hook that refuses"],
+)
+def test_what_is_left_to_wait_for_ends_at_the_deadline(left: dict[str, object]) -> None:
+    cluster = waiting(**left)
+    cluster.hook = lambda _body, _call: Bad("refused", code=500)
+    slept(cluster, ready=True)
+
+    cluster.play(most=6)
+
+    assert cluster.state in ("rolloutFailing", "rolloutFailed")
+    assert conditions.cause_reason(cluster.rollout) == "DeadlinePassed"
+
+
+def test_no_pod_goes_after_the_deadline() -> None:
+    cluster = waiting(rolloutBatches=[{"instanceInterval": 1}])
+    slept(cluster, ready=True)
+
+    cluster.play()
+
+    assert cluster.state == "rolloutFailed"
+    assert cluster.size("d2") == 1
