@@ -8,8 +8,11 @@ from __future__ import annotations
 
 import asyncio
 import random
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta
 from functools import lru_cache
+
+SLEWED = timedelta(seconds=1)
+"""By which the time of day may gain or lose on the loop's time without having been set."""
 
 
 def now() -> datetime:
@@ -32,6 +35,27 @@ def seconds(moment: datetime) -> str:
 def monotonic() -> float:
     """Seconds that only grow; differences are meaningful, the value is not."""
     return asyncio.get_running_loop().time()
+
+
+class Moment:
+    """When something happened, remembered so that it stays true when the time of day is set afterwards."""
+
+    __slots__ = ("_loop", "_wall")
+
+    def __init__(self, wall: datetime | None = None) -> None:
+        """Now, or a time of day of a little while ago."""
+        present = now()
+        self._wall = present if wall is None else wall
+        self._loop = monotonic() - (present - self._wall).total_seconds()
+
+    @property
+    def at(self) -> datetime:
+        """By the time of day as it is now; of a clock that was ahead by a day and is set right, a day earlier."""
+        counted = now() - timedelta(seconds=monotonic() - self._loop)
+        return self._wall if abs(counted - self._wall) < SLEWED else counted
+
+    def __repr__(self) -> str:
+        return f"Moment({self._wall.isoformat()})"
 
 
 def chance(seed: int | None = None) -> random.Random:

@@ -30,6 +30,8 @@ LONGEST = 2**31 - 1
 """Seconds that a Lease can say; what lasts longer stays."""
 MOST_REMOVED = 4096
 """Removed records whose own version is remembered; beyond that they share the version of the newest one forgotten."""
+MOST_AGES = 4096
+"""Records of which it is remembered since when they have their version; one that was forgotten counts as new."""
 FRESH = 300.0
 """Seconds for which it holds that there was no record; who comes later reads again. What is left of a removed record
 stays for longer, so that one who read before it was made finds it, or comes too late anyway."""
@@ -51,10 +53,20 @@ class ReadOnly(Exception):
     """What holds the record is never written any more; the text says what helps."""
 
 
-class Recorded(Struct, frozen=True):
+class Recorded(Struct, frozen=True, eq=False):
     value: bytes = b""
     """Empty when there is no such record."""
     version: str = ""
+    age: float | None = None
+    """Seconds for which the record is known here to have this version: it has had it for as long, or for longer. By the
+    loop's clock, so that it tells how old a mark is whatever time of day its writer had. None: nobody has counted."""
+
+    def __eq__(self, other: object) -> bool:
+        """What is recorded is the same, however long each has been known."""
+        return isinstance(other, Recorded) and (self.value, self.version) == (other.value, other.version)
+
+    def __hash__(self) -> int:
+        return hash((self.value, self.version))
 
 
 class Records(Protocol):
@@ -66,6 +78,25 @@ class Records(Protocol):
         An empty value removes it; TooLarge is raised for one of more than LARGEST bytes. With `lasts` the value counts
         for nothing after so many seconds, and some time after that the record may be gone.
         """
+
+
+class VersionAges:
+    """Since when each record is known to have its version; the records that were read longest ago are forgotten."""
+
+    def __init__(self, most: int = MOST_AGES) -> None:
+        self._known: dict[str, tuple[str, float]] = {}
+        self._most = most
+
+    def of(self, key: str, version: str) -> float:
+        """Seconds since the record was first read or written here in this version; 0.0 for the first time."""
+        now = clock.monotonic()
+        known = self._known.pop(key, None)
+        if known is None or known[0] != version:
+            known = version, now
+        self._known[key] = known
+        if len(self._known) > self._most:
+            del self._known[next(iter(self._known))]
+        return now - known[1]
 
 
 class MemoryRecords:
@@ -80,12 +111,14 @@ class MemoryRecords:
         self._versions = 0
         self._ends: dict[str, float] = {}
         """When what lasts for a while has run out."""
+        self._ages = VersionAges()
 
     async def get(self, key: str) -> Recorded:
         now = clock.monotonic()
         for ended in [each for each, end in self._ends.items() if end <= now]:
             self._put(ended, b"")
-        return self._kept.get(key) or self._removed.get(key, self._never)
+        found = self._kept.get(key) or self._removed.get(key, self._never)
+        return structs.replace(found, age=self._ages.of(key, found.version)) if found.value else found
 
     async def swap(self, key: str, version: str, value: bytes, lasts: int = 0) -> str:
         _check_size(key, value)
@@ -94,7 +127,9 @@ class MemoryRecords:
         self._ends.pop(key, None)
         if value and lasts > 0:
             self._ends[key] = clock.monotonic() + lasts + FRESH
-        return self._put(key, value)
+        written = self._put(key, value)
+        self._ages.of(key, written)
+        return written
 
     def _put(self, key: str, value: bytes) -> str:
         self._versions += 1
@@ -138,20 +173,25 @@ class LeaseRecords:
         self._namespace = namespace
         self._prefix = prefix
         self._labels = labels
+        self._ages = VersionAges()
 
     async def get(self, key: str) -> Recorded:
         began = clock.monotonic()
         try:
-            return _recorded(await self._send(request.get(self._ref(key))))
+            return self._aged(key, _recorded(await self._send(request.get(self._ref(key)))))
         except NotFound:
             return Recorded(version=f"{_ABSENT}{began!r}")
 
     async def swap(self, key: str, version: str, value: bytes, lasts: int = 0) -> str:
         _check_size(key, value)
         try:
-            return _recorded(await self._send(self._write(key, version, value, lasts))).version
+            written = _recorded(await self._send(self._write(key, version, value, lasts)))
         except (Conflict, NotFound) as error:
             raise Outdated(f"record {key} has changed: {error}") from error
+        return self._aged(key, written).version
+
+    def _aged(self, key: str, found: Recorded) -> Recorded:
+        return structs.replace(found, age=self._ages.of(key, found.version)) if found.value else found
 
     def _write(self, key: str, version: str, value: bytes, lasts: int) -> Request:
         ref = self._ref(key)

@@ -63,6 +63,8 @@ CUSTOM = Resource(
 
 GIVEN_BACK_WITHIN = 40.0
 """Seconds in which an operator that was told to end gives its Lease back: it has thirty to end, and a few to go."""
+RENEWED_WITHIN = 6.0
+"""Seconds in which whoever holds a Lease renews it at least once."""
 LOOK_EVERY = 1.0
 
 
@@ -210,23 +212,33 @@ async def remove(client: Client, items: Sequence[Item]) -> Removal:
 
 
 async def _stays_held(client: Client, ref: Ref) -> bool:
-    """Whether somebody goes on to hold the Lease: its operator gets the time to end and to give it back."""
-    until = clock.monotonic() + GIVEN_BACK_WITHIN
-    while _is_held((await client.read(ref, _Lease)).spec):
-        if clock.monotonic() >= until:
+    """Whether somebody goes on to hold the Lease: its operator gets the time to end and to give it back.
+
+    Its clock need not be that of this machine. So a Lease is nobody's when it was not renewed while it was looked at:
+    for its own duration, or for a few renewals where its time seems to be over already.
+    """
+    begun = changed = clock.monotonic()
+    last, is_renewed = (await client.read(ref, _Lease)).spec, False
+    while last.holder_identity and last.renew_time is not None:
+        now, duration = clock.monotonic(), float(last.lease_duration_seconds or 0)
+        if now - changed >= (duration if is_renewed or not _is_over(last) else min(duration, RENEWED_WITHIN)):
+            return False
+        if now - begun >= GIVEN_BACK_WITHIN:
             return True
         await asyncio.sleep(LOOK_EVERY)
+        found = (await client.read(ref, _Lease)).spec
+        if found != last:
+            last, changed, is_renewed = found, clock.monotonic(), True
     return False
 
 
-def _is_held(holding: _Holding) -> bool:
-    if not holding.holder_identity or holding.renew_time is None:
-        return False
+def _is_over(holding: _Holding) -> bool:
+    """By the clock of this machine."""
     try:
-        renewed = parse_rfc3339(holding.renew_time)
+        renewed = parse_rfc3339(holding.renew_time or "")
     except ValueError:
-        return False
-    return clock.now() < renewed + timedelta(seconds=holding.lease_duration_seconds or 0)
+        return True
+    return clock.now() >= renewed + timedelta(seconds=holding.lease_duration_seconds or 0)
 
 
 async def _labelled(client: Client, resource: Resource, namespace: str, labels: str) -> Iterator[Item]:

@@ -239,6 +239,8 @@ class Good(Struct, frozen=True):
     """What a Secret holds, each with its key; of a Mint, the private keys; of a Read, the field that it seals."""
     code: int = 0
     """HTTP status, where a call names those that it accepts."""
+    age: float | None = None
+    """Of a record: the seconds for which it has had this version at least; None: nobody has counted."""
 
 
 class Bad(Struct, frozen=True):

@@ -14,6 +14,7 @@ from msgspec import Struct
 from fairlead.core.decision import Decision, Hold
 from fairlead.core.explain import key_of_wait
 from fairlead.engine.controller import RolloutKey
+from kubeloop.clock import Moment
 
 S = TypeVar("S")
 
@@ -24,7 +25,7 @@ class Account(Struct, Generic[S], frozen=True):
     seen: S
     decision: Decision
     at: datetime
-    since: Mapping[str, datetime]
+    since: Mapping[str, Moment]
     """When each thing that the decision waits for was first decided to be waited for; by `wait_keys`."""
 
 
@@ -32,7 +33,7 @@ class PassFailure(Struct, frozen=True):
     """Why passes fail, and since when none has succeeded."""
 
     text: str
-    since: datetime
+    since: Moment
 
 
 class Accounts(Generic[S]):
@@ -51,7 +52,7 @@ class Accounts(Generic[S]):
     def decided(self, key: RolloutKey, seen: S, decision: Decision, now: datetime) -> None:
         before = self._accounts.get(key)
         known = before.since if before is not None else {}
-        since = {each: known.get(each, now) for each in wait_keys(decision)}
+        since = {each: known.get(each) or Moment(now) for each in wait_keys(decision)}
         self._accounts[key] = Account(seen, decision, now, since)
 
     def succeeded(self, key: RolloutKey) -> None:
@@ -60,7 +61,8 @@ class Accounts(Generic[S]):
 
     def failed(self, key: RolloutKey, error: Exception, now: datetime) -> None:
         before = self._failures.get(key)
-        self._failures[key] = PassFailure(" ".join(str(error).split()), now if before is None else before.since)
+        since = Moment(now) if before is None else before.since
+        self._failures[key] = PassFailure(" ".join(str(error).split()), since)
 
     def forget(self, key: RolloutKey) -> None:
         """The rollout is gone."""

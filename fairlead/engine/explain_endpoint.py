@@ -104,7 +104,9 @@ def document(told: ExplainedController, key: RolloutKey, now: datetime) -> Expla
         stands=stands,
         blocked_by=(*_engine_waits(key, told, failure, now), *_dated(shown.blocked_by, account)),
         again=None if due is None else now + timedelta(seconds=due),
-        source=Source("operator", decided_at=account.at, observed=dict(told.controller.observed(account.seen))),
+        source=Source(
+            "operator", decided_at=min(account.at, now), observed=dict(told.controller.observed(account.seen))
+        ),
     )
 
 
@@ -118,9 +120,9 @@ def _dated(blocks: Iterable[Block], account: Account[Any]) -> tuple[Block, ...]:
 def _since(block: Block, account: Account[Any]) -> datetime | None:
     verdict = account.decision.verdict
     beside = account.since.get(f"{block.reason}:{block.object}")
-    if beside is not None or not isinstance(verdict, Hold):
-        return beside
-    return account.since.get(verdict_key(block.reason, ",".join(about for about, _ in verdict.details)))
+    if beside is None and isinstance(verdict, Hold):
+        beside = account.since.get(verdict_key(block.reason, ",".join(about for about, _ in verdict.details)))
+    return None if beside is None else beside.at
 
 
 LONG_BEHIND = 5.0
@@ -139,7 +141,7 @@ def _engine_waits(
             about,
             f"the last pass failed: {failure.text}",
             "a pass succeeds; it is tried again",
-            failure.since,
+            failure.since.at,
             kind=ReasonKind.FAILED.value,
         )
     if (seconds := told.behind(key)) > LONG_BEHIND:

@@ -36,6 +36,8 @@ class LiveRecords:
         self.records: dict[str, tuple[bytes, str]] = {}
         self.asked: list[Ask] = []
         self.refuse: Callable[[Ask], Bad | None] = lambda _: None
+        self.age: float | None = None
+        """Seconds for which a record is known when it is read."""
         self._version = 0
 
     def shown(self, asked: Read | Listing) -> Answer:
@@ -51,7 +53,7 @@ class LiveRecords:
             case Read() | Listing() as asked:
                 return self.shown(asked)
             case ReadRecord(record):
-                return Good(*self.records.get(record, (b"", "")))
+                return Good(*self.records.get(record, (b"", "")), age=self.age)
             case SwapRecord(record, version, value):
                 if self.records.get(record, (b"", ""))[1] != version:
                     return Bad("conflict", "changed")

@@ -85,6 +85,20 @@ async def test_a26_a_rotation_fails_no_read_and_writes_the_definition_twice(site
 
 
 @everywhere(controllers=False, on=("sim",))
+async def test_a_rotation_goes_on_where_the_clock_is_set_back_in_its_middle(site: Site) -> None:
+    """By less than what the certificates are valid from before they were made."""
+    async with a_certificate_world(site, overlap=5.0) as world:
+        await steady(world, site)
+        await api(site.client, "certs", "rotate", "-n", site.namespace, "--wait", "no")
+        await site.until(lambda: len(world.seen_bundles) == 2, every=0.05)
+
+        asyncio.get_running_loop().jump(-300.0)  # type: ignore[attr-defined]
+
+        await site.until(lambda: world.replicas[0].reasons == ["CertificateRotated"], within=60, every=0.1)
+        assert world.failures == []
+
+
+@everywhere(controllers=False, on=("sim",))
 async def test_a_replica_that_the_leader_does_not_reach_holds_a_rotation_up_and_is_named(site: Site) -> None:
     """Section 3.8: both authorities stay trusted, and people are told whom it waits for."""
     async with a_certificate_world(site, overlap=5.0) as world:

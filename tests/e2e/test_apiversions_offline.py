@@ -406,6 +406,24 @@ async def test_an_operator_that_holds_its_lease_is_waited_for(site: Site, tmp_pa
     await check_done(upgraded)
 
 
+@everywhere(controllers=False, on=("sim",))
+async def test_the_lease_of_an_operator_is_waited_for_no_longer_where_the_clock_is_set_back(
+    site: Site, tmp_path: Path
+) -> None:
+    upgraded = await begun(site, tmp_path, 1)
+    held = {"holderIdentity": "operator-0_1", "leaseDurationSeconds": 15, "renewTime": "2030-01-01T00:00:00.000000Z"}
+    await site.create(LEASES, {"metadata": {"name": "theirs"}, "spec": held})
+    loop = asyncio.get_running_loop()
+    began = loop.time()
+    loop.call_later(12.0, loop.jump, -86_400.0)  # type: ignore[attr-defined]
+
+    ran = await upgraded.run(*upgraded.operator)
+
+    assert ran.code == codes.DONE, ran.err
+    assert loop.time() - began < 60
+    await check_done(upgraded)
+
+
 @everywhere(controllers=False)
 async def test_a_definition_that_changed_since_the_backup_ends_the_run_before_it_loses_what_is_new(
     site: Site, tmp_path: Path

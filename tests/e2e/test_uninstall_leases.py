@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import asyncio
 
+import pytest
+
 from fairlead.cli.commands.uninstall import held
 from fairlead.cli.removal import GIVEN_BACK_WITHIN, find, remove
 from fairlead.contracts.environments.kinds import OWN_LABELS as OF_ENVIRONMENTS
@@ -13,6 +15,7 @@ from kubeloop.objects.apps import DEPLOYMENTS
 from kubeloop.objects.core import LEASES
 from kubeloop.objects.meta import Ref
 from kubeloop.records import LeaseRecords
+from kubeloop.request import delete
 from tests.e2e.clusters import Site, everywhere
 from tests.e2e.history import Tree
 
@@ -75,6 +78,46 @@ async def test_a_lease_that_somebody_holds_stays_and_is_told(site: Site) -> None
 
     assert (await remove(site.client, items)).held == ()
     assert await leases(site) == set()
+
+
+@everywhere(controllers=False, on=("sim",))
+async def test_a_lease_that_somebody_renews_stays_where_this_machine_is_an_hour_ahead(site: Site) -> None:
+    leading = asyncio.Event()
+    holding = asyncio.create_task(hold(site, "zones-held", OF_ZONES, leading))
+    await leading.wait()
+    items = await find(site.client, "zones", site.namespace, kinds=False)
+    asyncio.get_running_loop().jump(3600.0)  # type: ignore[attr-defined]
+
+    removal = await remove(site.client, items)
+
+    assert [item.ref.name for item in removal.held] == ["zones-held"]
+    holding.cancel()
+    await asyncio.gather(holding, return_exceptions=True)
+
+
+@pytest.mark.parametrize(("jump", "within"), [(-86_400.0, 17.0), (0.0, 17.0), (86_400.0, 8.0)])
+@everywhere(controllers=False, on=("sim",))
+async def test_the_lease_of_a_process_that_died_goes_whatever_time_of_day_it_had(
+    site: Site, jump: float, within: float
+) -> None:
+    leading, loop = asyncio.Event(), asyncio.get_running_loop()
+    holding = asyncio.create_task(hold(site, "zones-held", OF_ZONES, leading))
+    await leading.wait()
+    lease = await site.get(LEASES, "zones-held")
+    assert lease is not None
+    holding.cancel()
+    await asyncio.gather(holding, return_exceptions=True)
+    await site.client.call(delete(Ref(LEASES, site.namespace, "zones-held")))
+    metadata = {key: lease["metadata"][key] for key in ("name", "labels")}
+    await site.create(LEASES, {"metadata": metadata, "spec": lease["spec"]})
+    items = await find(site.client, "zones", site.namespace, kinds=False)
+    loop.jump(jump)  # type: ignore[attr-defined]
+    begun = loop.time()
+
+    removal = await remove(site.client, items)
+
+    assert (removal.held, len(removal.removed)) == ((), 1)
+    assert loop.time() - begun < within
 
 
 @everywhere(controllers=False, on=("sim",))

@@ -8,6 +8,7 @@ from datetime import timedelta
 
 import aiohttp
 import msgspec
+import pytest
 
 from fairlead.core.explain import Explain, OperatorReport, Undecided
 from fairlead.engine.explain_endpoint import PATH, handling, silent
@@ -60,6 +61,34 @@ def test_what_prometheus_answered_is_in_the_operators_word_with_its_next_look() 
             await asyncio.sleep(40)
             (later,) = (await told(manager))["group"].blocked_by
             assert later.since == block.since
+
+    play(scenario)
+
+
+@pytest.mark.parametrize("jump", [-10_800.0, 10_800.0])
+def test_waits_are_as_old_as_they_are_when_the_time_of_day_is_set(jump: float) -> None:
+    """Three hours back or forward, in the middle of one that has lasted for a minute."""
+
+    async def scenario(world: World) -> None:
+        await define(world)
+        await zones(world, check="health")
+        await check(world)
+        Prometheus(world).success = "0"
+        async with world.operating() as manager:
+            await world.roll("zone-a", "zone-b")
+            await world.until(lambda: rolled(world, "a"))
+            await asyncio.sleep(60)
+            asyncio.get_running_loop().jump(jump)  # type: ignore[attr-defined]
+            await asyncio.sleep(40)
+
+            shown = (await told(manager))["group"]
+
+            (block,) = shown.blocked_by
+            assert block.since is not None
+            assert timedelta(seconds=95) < clock.now() - block.since < timedelta(seconds=110)
+            assert shown.source
+            assert shown.source.decided_at is not None
+            assert shown.source.decided_at <= clock.now()
 
     play(scenario)
 

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import asyncio
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta
+
+import pytest
 
 from kubeloop import clock
 from kubesim.time import run
@@ -38,3 +40,20 @@ def test_elsewhere_time_is_the_machines_and_chance_is_not_repeated() -> None:
     assert abs((datetime.now(UTC) - now).total_seconds()) < 60
     assert one != two
     assert clock.chance(7).random() == clock.chance(7).random()
+
+
+@pytest.mark.parametrize("jump", [-86_400.0, 0.4, 0.0, 86_400.0])
+def test_a_moment_is_as_long_ago_as_it_is_wherever_the_time_of_day_is_set(jump: float) -> None:
+    async def scenario() -> None:
+        loop = asyncio.get_running_loop()
+        begun = clock.now()
+        one, other = clock.Moment(), clock.Moment(begun - timedelta(seconds=5))
+        await asyncio.sleep(60)
+
+        loop.jump(jump)  # type: ignore[attr-defined]
+
+        assert clock.now() - one.at == pytest.approx(timedelta(seconds=60), abs=timedelta(seconds=0.5))
+        assert one.at - other.at == pytest.approx(timedelta(seconds=5), abs=timedelta(milliseconds=1))
+        assert (one.at == begun) is (abs(jump) < 1)
+
+    run(scenario())

@@ -13,7 +13,17 @@ from kubeloop.client import Client
 from kubeloop.errors import TransportError
 from kubeloop.objects.core import LEASES
 from kubeloop.objects.meta import Ref
-from kubeloop.records import FRESH, LARGEST, LeaseRecords, MemoryRecords, Outdated, Recorded, Records, TooLarge
+from kubeloop.records import (
+    FRESH,
+    LARGEST,
+    LeaseRecords,
+    MemoryRecords,
+    Outdated,
+    Recorded,
+    Records,
+    TooLarge,
+    VersionAges,
+)
 from kubeloop.request import Request
 from kubesim.auth.rbac import master
 from kubesim.cluster import Cluster
@@ -52,6 +62,54 @@ def test_a_record_is_made_replaced_and_removed(kind: str) -> None:
         assert (await records.get("a")).value == b""
 
     play(kind, scenario)
+
+
+@KINDS
+def test_a_record_is_known_since_it_was_first_read_or_written_in_its_version(kind: str) -> None:
+    """By the loop's clock, so that it tells how old a mark is wherever the time of day was set meanwhile."""
+
+    async def scenario(records: Records) -> None:
+        first, ages = await made(records, "a", b"one"), []
+        for seconds in (0.0, 20.0, 30.0):
+            await asyncio.sleep(seconds)
+            ages.append((await records.get("a")).age)
+        second = await records.swap("a", first, b"two")
+        await asyncio.sleep(7.0)
+        ages.append((await records.get("a")).age)
+        await records.swap("a", second, b"")
+        ages.append((await records.get("a")).age)
+
+        assert ages == [pytest.approx(each, abs=0.1) for each in (0.0, 20.0, 50.0, 7.0)] + [None]
+
+    play(kind, scenario)
+
+
+def test_a_replica_counts_from_when_it_first_read_what_another_wrote() -> None:
+    async def scenario() -> None:
+        cluster = Cluster(seed=1)
+        one, other = records_on(cluster), records_on(cluster)
+        await made(one, "a", b"mark")
+        await asyncio.sleep(100.0)
+
+        ages = [(await each.get("a")).age for each in (one, other)]
+
+        assert ages == [pytest.approx(100.0, abs=0.1), pytest.approx(0.0, abs=0.1)]
+
+    run(scenario(), seed=1)
+
+
+def test_the_age_of_a_record_that_was_forgotten_counts_anew() -> None:
+    async def scenario() -> None:
+        ages = VersionAges(most=2)
+        for key in ("a", "b"):
+            ages.of(key, "1")
+        await asyncio.sleep(10.0)
+        ages.of("a", "1")
+        ages.of("c", "1")
+
+        assert [ages.of(key, "1") for key in ("a", "b")] == [10.0, 0.0]
+
+    run(scenario(), seed=1)
 
 
 @KINDS

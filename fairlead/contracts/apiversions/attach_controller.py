@@ -52,7 +52,7 @@ class _Probe(Struct, frozen=True):
     of: tuple[str, int]
     """UID and generation of the definition."""
     found: ProbeResult
-    at: datetime
+    asked: clock.Moment
 
 
 class AttachedDefinitions:
@@ -174,7 +174,7 @@ class AttachedDefinitions:
         if probe is None or cached is None or probe.of != _state(cached):
             return None
         failed = probe.found.result is Probed.FAILS
-        return None if failed and clock.now() - probe.at >= PROBE_AGAIN else probe.found
+        return None if failed and clock.now() - probe.asked.at >= PROBE_AGAIN else probe.found
 
     def _observe(self, key: RolloutKey, seen: AttachSnapshot, decision: Decision, now: datetime) -> None:
         name, cached = key.name, seen.cached
@@ -186,7 +186,9 @@ class AttachedDefinitions:
         if cached is not None and decision.rule == "in_order" and seen.probed is None and attached:
             asked = conversion_probe.questions(cached, seen.samples, seen.home, seen.answers)
             if all(each in seen.answers.known for each in asked):
-                self._probes[name] = _Probe(_state(cached), conversion_probe.result(asked, seen.answers), now)
+                self._probes[name] = _Probe(
+                    _state(cached), conversion_probe.result(asked, seen.answers), clock.Moment(now)
+                )
         if not attached:
             self._probes.pop(name, None)
         if decision.rule == SPACED and not attached:

@@ -63,6 +63,19 @@ class Publication:
         """The bundle of each definition that has one."""
         self._changed = asyncio.Event()
         self._handlers: list[Callable[[], None]] = []
+        self._told_time: tuple[datetime, float] | None = None
+        """The time of day and the loop's time when both were last asked for."""
+
+    def _now(self) -> datetime:
+        """The time of day; if it was set, what is counted by it has been moved along."""
+        now, moment = clock.now(), clock.monotonic()
+        if self._told_time is not None:
+            before, then = self._told_time
+            by = (now - before) - timedelta(seconds=moment - then)
+            if abs(by) >= clock.SLEWED:
+                self._trust = self._trust.clock_set(by)
+        self._told_time = now, moment
+        return now
 
     def subscribe(self, handler: Callable[[], None]) -> None:
         """Called when other authorities are wanted than before."""
@@ -71,15 +84,15 @@ class Publication:
     def offer(self, authority: bytes) -> None:
         """These are in the file, and soon behind what is served."""
         if authority != self._file:
-            self._file = authority
-            self._trust = self._trust.offered(dict(pairs.authorities(authority)), clock.now())
+            self._file, now = authority, self._now()
+            self._trust = self._trust.offered(dict(pairs.authorities(authority)), now)
             self._tell()
 
     def served(self, pair: Pair) -> None:
         """This is shown to new connections from now on."""
-        ends = self._trust.ends
+        now, ends = self._now(), self._trust.ends
         behind = {pem: end for pem, end in ends.items() if pairs.is_trusted(pair.certificate, pem)}
-        self._trust = self._trust.shown(behind, clock.now())
+        self._trust = self._trust.shown(behind, now)
         self._tell()
 
     def saw(self, name: str, held: bytes | None) -> None:
@@ -90,14 +103,15 @@ class Publication:
             self._held.pop(name, None)
         else:
             self._held[name] = held
-        ends = None if held is None else dict(pairs.authorities(held))
-        self._trust = self._trust.seen(name, ends, clock.now())
+        now, ends = self._now(), None if held is None else dict(pairs.authorities(held))
+        self._trust = self._trust.seen(name, ends, now)
         self._changed.set()
         self._changed = asyncio.Event()
 
     def wanted(self) -> bytes:
         """The bundle to publish: the file as it is, and behind it what must be trusted besides."""
-        besides = [each.pem for each in self._trust.besides(clock.now())]
+        now = self._now()
+        besides = [each.pem for each in self._trust.besides(now)]
         gap = b"" if not besides or self._file.endswith(b"\n") else b"\n"
         return self._file + gap + b"".join(besides)
 
@@ -116,7 +130,7 @@ class Publication:
 
     def next_change(self) -> float | None:
         """Seconds until another bundle is wanted only because time has passed."""
-        now = clock.now()
+        now = self._now()
         at = self._trust.next_change(now)
         return None if at is None else (at - now).total_seconds()
 

@@ -94,7 +94,7 @@ class BundleTargets:
                 resource: caches.informer(resource, WebhookConfiguration, labels=labels, optional=True)
                 for resource in (VALIDATING, MUTATING)
             }
-        self._everywhere: dict[str, datetime] = {}
+        self._everywhere: dict[str, clock.Moment] = {}
         """PEM of authorities that all bundles hold, and since when."""
         self._handlers: list[Callable[[], None]] = []
         for each in self.informers:
@@ -126,13 +126,16 @@ class BundleTargets:
         self._look()
         if not self._everywhere:
             return ALWAYS if self.trusts(pair) else None
-        found = [since for pem, since in self._everywhere.items() if pairs.is_trusted(pair.certificate, pem.encode())]
+        found = [
+            since.at for pem, since in self._everywhere.items() if pairs.is_trusted(pair.certificate, pem.encode())
+        ]
         return min(found, default=None)
 
     def held_since(self, authority: Certificate | None) -> datetime | None:
         """Since when all bundles hold this one."""
         self._look()
-        return None if authority is None else self._everywhere.get(authority.pem)
+        since = None if authority is None else self._everywhere.get(authority.pem)
+        return None if since is None else since.at
 
     def _found(self) -> Iterator[BundleTarget]:
         for definition in self._definitions.store.items():
@@ -161,7 +164,7 @@ class BundleTargets:
         """Notes since when authorities are held everywhere."""
         held = [each.held for each in self._found()]
         common = frozenset.intersection(*held) if held else frozenset()
-        now = clock.now()  # of the first look as well: whoever wrote it may have done so a moment ago
+        now = clock.Moment()  # of the first look as well: whoever wrote it may have done so a moment ago
         self._everywhere = {pem: self._everywhere.get(pem, now) for pem in sorted(common)}
 
     def _changed(self, _: Change[Any]) -> None:

@@ -137,8 +137,8 @@ class Rotation:
         self._log = log
         self._remembered: tuple[tuple[str, Sealed], ...] = ()
         self._stored: StoredSecret | None = None
-        self._shown_since: datetime | None = None
-        self._unshown_since: datetime | None = None
+        self._shown_since: clock.Moment | None = None
+        self._unshown_since: clock.Moment | None = None
         self._shown: str = ""
         self._problem = ""
         self._handlers: list[Callable[[], None]] = []
@@ -289,8 +289,8 @@ class Rotation:
             endpoints=self._endpoints(),
             blind=BLIND if self._slices.is_absent else "",
             own=self._own(),
-            shown_since=self._shown_since,
-            unshown_since=self._unshown_since,
+            shown_since=None if self._shown_since is None else self._shown_since.at,
+            unshown_since=None if self._unshown_since is None else self._unshown_since.at,
             answers=answers,
         )
 
@@ -313,12 +313,12 @@ class Rotation:
             return
         retiring = decision.verdict.reason is Reason.AUTHORITY_RETIRING
         awaits = decision.verdict.reason in (Reason.CERTIFICATE_UNSHOWN, Reason.REPLICA_UNREACHED)
-        self._unshown_since = (self._unshown_since or now) if awaits else None
+        self._unshown_since = (self._unshown_since or clock.Moment(now)) if awaits else None
         leaf = "" if seen.leaf is None else seen.leaf.pem
         if not retiring or leaf != self._shown:
             self._shown_since = None
         if retiring:
-            self._shown, self._shown_since = leaf, self._shown_since or now
+            self._shown, self._shown_since = leaf, self._shown_since or clock.Moment(now)
         for handler in self._handlers:
             handler()
 

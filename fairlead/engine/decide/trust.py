@@ -49,6 +49,10 @@ def _stays(each: Known, now: datetime, interval: timedelta) -> bool:
     return each.left_at is not None and each.not_after > now and now < _end(each.left_at, interval)
 
 
+def _moved(moment: datetime | None, by: timedelta) -> datetime | None:
+    return None if moment is None else moment + by
+
+
 def _end(left_at: datetime, interval: timedelta) -> datetime:
     return left_at + INTERVALS_KEPT * interval
 
@@ -80,6 +84,11 @@ class Trust(Struct, frozen=True):
         if held is None:
             return structs.replace(self, held=others)
         return structs.replace(self, held={**others, name: held}).leaving(held, now)
+
+    def clock_set(self, by: timedelta) -> Trust:
+        """The time of day was set: what was left stays trusted for as long as before."""
+        left = {pem: structs.replace(each, left_at=_moved(each.left_at, by)) for pem, each in self.left.items()}
+        return structs.replace(self, left=left)
 
     @property
     def ends(self) -> Ends:

@@ -153,7 +153,7 @@ async def _recorded(asked: ReadRecord | SwapRecord, outside: AskContext) -> Answ
     match asked:
         case ReadRecord(record):
             found = await _records(outside).get(record)
-            return Good(found.value, found.version)
+            return Good(found.value, found.version, age=found.age)
         case SwapRecord(record, version, value, lasts):
             pass_gate(outside)
             try:

@@ -32,6 +32,16 @@ def test_hooks_of_one_phase_are_called_with_all_their_tries() -> None:
     assert seconds(plan, timeout=300) == 300
 
 
+def test_a_start_at_the_end_of_the_calendar_is_no_deadline() -> None:
+    """The pass after it gives the status a time that counts."""
+    status = {"rollingState": "verifyingSpec", "batchStartTime": "9999-12-31T23:59:59Z"}
+    rollout = of_trait(
+        RolloutTrait(TraitMeta("r", "uid", "1"), {"rolloutPlan": {"progressDeadlineSeconds": 60}}, status)
+    )
+
+    assert asks_within(TraitSeen(rollout=rollout, settings=PlanSettings(reconcile_timeout=180.0))) == 180
+
+
 def test_hooks_of_the_batch_in_work_count() -> None:
     around = [hook("pre-batch-rollout", "1m"), hook("pre-batch-rollout", "30s")]
     plan = {"rolloutBatches": [{"replicas": 1}, {"batchRolloutWebhooks": around}]}

@@ -20,6 +20,7 @@ from fairlead.engine.decide.storage_migration.journal import (
     MOST_CONTESTED,
     MOST_FAILURES,
     MOST_ROUNDS,
+    BuiltIn,
     Counts,
     MigrationPhase,
     ObjectFailure,
@@ -232,6 +233,18 @@ def test_the_clusters_own_migration_is_asked_for_by_whoever_wants_it() -> None:
     after = play.step(a_journal(MigrationPhase.CHOOSE), structs.replace(VIEW, built_in=False))
 
     assert (after.phase, play.asked) == (MigrationPhase.REWRITE, [])
+
+
+@pytest.mark.parametrize("ahead", [timedelta(), timedelta(days=400)])
+def test_a_migration_of_the_cluster_that_nobody_runs_is_given_up_also_when_a_clock_was_ahead(ahead: timedelta) -> None:
+    waiting = Good(msgspec.json.encode({"metadata": {"name": "theirs", "uid": "u"}}))
+    begun = a_journal(MigrationPhase.BUILT_IN, built_in=BuiltIn("theirs", "v1", False, NOW + ahead))
+
+    after = Play(waiting, {}).step(begun)
+    last = Play(waiting, {}).step(after, now=NOW + timedelta(seconds=60))
+
+    assert (after.phase, last.phase) == (MigrationPhase.BUILT_IN, MigrationPhase.REWRITE)
+    assert last.built_in_failed == "theirs was not begun within 60 seconds"
 
 
 def test_it_settles_for_no_longer_than_it_takes_whatever_the_clock_says() -> None:

@@ -310,7 +310,7 @@ def test_a_record_is_recalled_with_its_version_and_replaced_once() -> None:
         assert await ask(Ask(ReadRecord("r"))) == Good()
         first = await ask(Ask(SwapRecord("r", "", b"one"), effect=True))
         assert isinstance(first, Good)
-        assert await ask(Ask(ReadRecord("r"))) == Good(b"one", first.version)
+        assert await ask(Ask(ReadRecord("r"))) == Good(b"one", first.version, age=0.0)
         late = await ask(Ask(SwapRecord("r", "", b"two"), effect=True))
         assert isinstance(late, Bad)
         assert late.kind == "conflict"

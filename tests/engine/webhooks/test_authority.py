@@ -198,6 +198,32 @@ def test_the_old_authority_is_dropped_two_intervals_after_the_last_use(tmp_path:
     played(tmp_path, scenario)
 
 
+@pytest.mark.parametrize("jump", [-3600.0, 3600.0])
+def test_the_old_authority_stays_as_long_where_the_clock_is_set_meanwhile(tmp_path: Path, jump: float) -> None:
+    """Another replica may still show its certificate."""
+
+    async def scenario(replica: Replica) -> None:
+        await started(replica)
+        replica.publish()
+        task = await running(replica)
+        replica.write(SECOND)
+        await asyncio.sleep(INTERVAL)
+        replica.publish()
+        await asyncio.sleep(11)
+        asyncio.get_running_loop().jump(jump)  # type: ignore[attr-defined]
+
+        left = replica.publication.next_change()
+        assert left is not None
+        assert 2 * INTERVAL - 12 < left <= 2 * INTERVAL
+        await asyncio.sleep(left - 1)
+        assert replica.publication.wanted() == SECOND.certificate + FIRST.certificate
+        await asyncio.sleep(1)
+        assert replica.publication.wanted() == SECOND.certificate
+        task.cancel()
+
+    played(tmp_path, scenario)
+
+
 def test_the_authority_of_what_is_served_stays_however_long_the_new_one_waits(tmp_path: Path) -> None:
     async def scenario(replica: Replica) -> None:
         await started(replica)

@@ -101,6 +101,8 @@ def record(stand: Standing, says: Says, now: datetime, **changes: object) -> Rep
     stored = condition_of(stand.status)
     value = VALUES[says.reason]
     keeps = stored is not None and stored.status == value and not (restarted or says.anew)
+    if stored is not None and stored.last_transition_time > now:
+        keeps = False  # a clock was ahead that is set right since: its time limit would end that much later
     generation = stand.seen.environment.metadata.generation
     condition = Condition(
         type=CONDITION,

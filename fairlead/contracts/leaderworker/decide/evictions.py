@@ -123,7 +123,7 @@ def _set_name(seen: EvictionSnapshot) -> str | Admit | Need:
 def _judged(
     seen: EvictionSnapshot, given: LeaderWorkerSet, pods: Iterable[Pod], recalled: Good, now: datetime
 ) -> Admit | Need | StartOver:
-    allowed, marks = allowance_of(given), eviction_record.read(recalled.value)
+    allowed, marks = allowance_of(given), eviction_record.recalled(recalled, now)
     members = members_of(given.metadata.name, pods)
     found = _place(members, seen.review.name)
     if found is None or allowed.groups is None or not allowed.bounds(given.spec.replicas):
@@ -147,7 +147,7 @@ def _recorded(
     now: datetime,
 ) -> Admit | Need | StartOver | None:
     """None once the record says that the pod was let go."""
-    marks = eviction_record.mark((pod,), eviction_record.read(recalled.value), now)
+    marks = eviction_record.mark((pod,), eviction_record.recalled(recalled, now), now)
     value = eviction_record.written(marks, (each for group in members.values() for each in group), now)
     record = _record(seen.review, given.metadata.name)
     swap = Ask(SwapRecord(record, recalled.version, value, eviction_record.LASTS), effect=True)

@@ -93,10 +93,11 @@ def _written(group: LivingGroup, writes: list[AnyWrite], now: datetime) -> Outco
 def _looked_for(group: LivingGroup, now: datetime) -> Need | Decision | None:
     """Whether a leader that was there for long still is: the cache may stand still.
 
-    What is made for one that is gone is collected at once, and would be made again as soon as that is seen.
+    What is made for one that is gone is collected at once, and would be made again as soon as that is seen. One that
+    was made in the time to come, by the clock of this machine, may be of any age.
     """
     leader = group.leader.metadata
-    if leader.creation_timestamp is None or now - leader.creation_timestamp < LONG_THERE:
+    if leader.creation_timestamp is None or abs(now - leader.creation_timestamp) < LONG_THERE:
         return None
     live = _unread(group, PODS, leader.name)
     if isinstance(live, Need | Decision):

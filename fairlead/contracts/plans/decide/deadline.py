@@ -34,13 +34,16 @@ def noted(given: Pass, turn: Turn) -> Turn:
 
 
 def end_of(plan: RolloutPlan, status: RolloutStatus, share: float = 1) -> datetime | None:
-    """When this share of the time is over; None where it does not count."""
+    """When this share of the time is over; None where it does not count, or never is."""
     seconds, start = plan.progress_deadline_seconds, status.batch_start_time
     if status.rolling_state not in _TIMED or not seconds or seconds < 0:
         return None
     if start is None or _is_held(plan, status) or status.paused_since is not None:
         return None
-    return start + timedelta(seconds=share * seconds)
+    try:
+        return start + timedelta(seconds=share * seconds)
+    except OverflowError:  # later than what a calendar holds
+        return None
 
 
 def _has_passed(given: Pass, status: RolloutStatus, share: float) -> bool:

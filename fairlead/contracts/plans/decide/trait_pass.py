@@ -19,6 +19,7 @@ from fairlead.contracts.plans.decide.lost_status import verify_again
 from fairlead.contracts.plans.decide.notes import Note
 from fairlead.contracts.plans.decide.notices.news import notices
 from fairlead.contracts.plans.decide.seen import TraitSeen
+from fairlead.contracts.plans.decide.set_back import not_ahead
 from fairlead.contracts.plans.decide.states import Event
 from fairlead.contracts.plans.decide.steps import STEPS, reopened
 from fairlead.contracts.plans.decide.turns import Pass, Turn, fails, left_claims, moved, waits
@@ -31,9 +32,11 @@ from fairlead.contracts.plans.decide.writes import event, finalizer_write, statu
 from fairlead.contracts.plans.kinds import (
     ABANDONED,
     ACTION,
+    BATCH_FINALIZING,
     BATCH_INITIALIZING,
     BATCH_READY,
     BATCH_ROLLING,
+    BATCH_VERIFYING,
     DELETING,
     FAILED,
     FAILING,
@@ -54,6 +57,7 @@ from fairlead.core.reason import Reason
 
 AGAIN = timedelta(seconds=5)
 """R-3: after so long a rollout that is not done is looked at without being woken."""
+_AWAITING = frozenset({BATCH_ROLLING, BATCH_VERIFYING, BATCH_FINALIZING, BATCH_READY})
 _AT_WORK = frozenset({LOCATING, VERIFYING, INITIALIZING, ROLLING, FINALISING})
 Answered: TypeAlias = Turn | Need | Decision | None
 
@@ -70,7 +74,7 @@ class Surroundings(Protocol):
 
 def decide(seen: TraitSeen, now: datetime, around: Surroundings | None = None) -> Outcome:
     spec, wrong = seen.rollout.read_spec
-    status = states.known(seen.rollout.read_status)
+    status = not_ahead(states.known(seen.rollout.read_status), now)
     given = Pass(seen, spec, status, now, located(seen, spec, status))
     for rule in RULES:
         if rule is step and around is not None and (prepared := around.prepare(given)) is not None:
@@ -78,6 +82,9 @@ def decide(seen: TraitSeen, now: datetime, around: Surroundings | None = None) -
         match rule(given, wrong):
             case None:
                 continue
+            case Turn() if rule is stop_at_deadline and (ahead := _goes_on(given, wrong, around)):
+                if isinstance(ahead, Need):
+                    return ahead
             case Turn() as turn:
                 return _closed(rule.__name__, given, turn, around)
             case answer:
@@ -227,6 +234,27 @@ def stop_at_deadline(given: Pass, _wrong: tuple[str, ...]) -> Answered:
         return None
     seconds = given.spec.rollout_plan.progress_deadline_seconds
     return fails(given, Fail(Why.DEADLINE_PASSED, f"no progress within {seconds} s: {_wait(given.status)}"))
+
+
+def _goes_on(given: Pass, wrong: tuple[str, ...], around: Surroundings | None) -> bool | Need:
+    """Whether nothing is left to wait for in the batch, although its deadline has passed.
+
+    What came while nobody looked, because no operator ran or its machine slept, came in time as far as anybody knows.
+    Old pods may go for new ones that are ready; no new one is asked for.
+    """
+    status = given.status
+    if status.rolling_state != ROLLING or status.batch_rolling_state not in _AWAITING:
+        return False
+    if around is not None and (prepared := around.prepare(given)) is not None:
+        return prepared if isinstance(prepared, Need) else False
+    made = step(given, wrong)
+    if not isinstance(made, Turn):
+        return made if isinstance(made, Need) else False
+    after = made.status
+    has_moved = (after.batch_rolling_state, after.current_batch) != (status.batch_rolling_state, status.current_batch)
+    only_shrinks = given.found.kind.style is Style.PAIR and not given.found.attempt.plan.is_decrease_first
+    is_written = not made.routed and (only_shrinks or not made.changes)
+    return is_written and (after.rolling_state == FINALISING or (after.rolling_state == ROLLING and has_moved))
 
 
 def _wait(status: RolloutStatus) -> str:

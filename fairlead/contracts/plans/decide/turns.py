@@ -108,7 +108,7 @@ def waits(given: Pass, retry: Retry, status: RolloutStatus | None = None, told: 
 
 def _stored_at(given: Pass, retry: Retry) -> datetime | None:
     """When a wait that every batch has gets into the status; None: now. Each pod would be a write otherwise."""
-    start = given.status.batch_start_time
+    start = given.seen.rollout.read_status.batch_start_time
     if retry.why not in PASSING or start is None or given.status.rolling_state != ROLLING:
         return None
     deadline = given.spec.rollout_plan.progress_deadline_seconds or 0

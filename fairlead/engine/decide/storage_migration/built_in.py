@@ -193,8 +193,9 @@ def await_built_in(journal: StorageJournal, seen: MigrationSnapshot, now: dateti
         return _without(journal, f"{built_in.name} has failed: {failed.message or 'it does not say why'}", now)
     is_running = built_in.was_running or found.says("Running") is not None
     limit = ENDS_WITHIN if is_running else RUNS_WITHIN
-    if now - built_in.since < limit:
-        held = structs.replace(journal, built_in=structs.replace(built_in, was_running=is_running))
+    since = min(built_in.since, now)  # of a clock that was ahead, the time is over this long from now
+    if now - since < limit:
+        held = structs.replace(journal, built_in=structs.replace(built_in, was_running=is_running, since=since))
         return StepResult(held, Decision("await_built_in", Hold(Reason.MIGRATING, now + LOOKS)))
     if built_in.is_ours and todo_of_delete(seen, served, found):
         return Need(((_deleted(served, found),),))

@@ -277,6 +277,23 @@ def test_a_rollout_that_takes_too_long_is_cancelled(text: str | None, seconds: i
     assert world.selected == 1
 
 
+@pytest.mark.parametrize("waits_as", ["Applying", "ReadyToPromote"])
+def test_the_time_of_a_rollout_counts_from_now_when_a_clock_that_was_ahead_is_set_right(waits_as: str) -> None:
+    world = promoted()
+    world.starts_as = "Initializing" if waits_as == "Applying" else waits_as
+    world.edit(environmentdImageRef=NEXT, rolloutStrategy=MANUALLY, rolloutRequestTimeout="1h")
+    world.play()
+    world.now -= timedelta(days=400)
+    world.play()
+    writes = len(world.writes)
+    world.wait(3599)
+    assert (world.says[1], len(world.writes)) == (waits_as, writes)
+
+    world.wait(1)
+
+    assert world.says[1] == "RolloutTimeout"
+
+
 def cancelled() -> World:
     world = waiting(rolloutRequestTimeout="90m")
     world.wait(5400)

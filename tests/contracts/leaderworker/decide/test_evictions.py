@@ -98,6 +98,19 @@ def test_a_mark_of_an_eviction_that_never_came_ends() -> None:
     assert live.evict("a-0", after=KEPT.total_seconds() + 1).allowed
 
 
+@pytest.mark.parametrize("hour", [-3600.0, 3600.0])
+def test_replicas_whose_times_of_day_differ_count_what_the_other_let_go(hour: float) -> None:
+    live = Live()
+    live.age = 0.0
+    assert live.evict("a-0").allowed
+
+    verdicts = [live.evict("a-1", after=hour)]
+    live.age = KEPT.total_seconds()
+    verdicts.append(live.evict("a-1", after=hour))
+
+    assert [each.allowed for each in verdicts] == [False, True]
+
+
 def test_of_two_that_count_at_the_same_time_one_begins_anew_and_is_denied() -> None:
     live, other = Live(), Live()
     other.records = live.records

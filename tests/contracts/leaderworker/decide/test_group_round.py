@@ -256,6 +256,8 @@ def test_an_empty_topology_is_none() -> None:
 
 
 OLD = a_leader(0, KEY, meta={"creation_timestamp": NOW - timedelta(minutes=1)})
+AHEAD = a_leader(0, KEY, meta={"creation_timestamp": NOW + timedelta(hours=1)})
+"""By an API server whose clock goes before ours, or before ours was set back."""
 
 
 def a_live_leader(**metadata: str) -> Good:
@@ -270,9 +272,10 @@ def a_live_leader(**metadata: str) -> Good:
         {"pod_a_0": a_live_leader(uid="leader-0", deletionTimestamp="2026-03-01T12:00:00Z")},
     ],
 )
-def test_nothing_is_made_for_a_leader_that_only_the_cache_has(live: dict[str, Any]) -> None:
+@pytest.mark.parametrize("leader", [OLD, AHEAD], ids=["for long", "of the time to come"])
+def test_nothing_is_made_for_a_leader_that_only_the_cache_has(live: dict[str, Any], leader: Pod) -> None:
     """It would be collected at once, and made again at once, for as long as the cache stands still."""
-    settled = group_settled(a_group_seen(leader=OLD, workers=None), **live)
+    settled = group_settled(a_group_seen(leader=leader, workers=None), **live)
     assert (settled.reason, settled.writes, settled.held.again) == (Reason.CACHE_BEHIND, (), SOON)
 
 

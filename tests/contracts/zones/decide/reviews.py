@@ -263,12 +263,13 @@ class World:
             return Bad("absent", "not found", 404)
         change = msgspec.json.decode(patch.body)
         if patch.kind is PatchKind.JSON:
-            test, remove = change
-            assert (test["op"], remove["op"], test["path"]) == ("test", "remove", remove["path"])
+            test, step = change
+            assert (test["op"], test["path"]) == ("test", step["path"])
+            assert (step["op"], "value" in step) in (("remove", False), ("replace", True))
             assert test["path"] == f"/metadata/annotations/{PREPARING.replace('/', '~1')}"
             if pod.metadata.annotations.get(PREPARING) != test["value"]:
                 return Bad("failed", "the test of the patch failed", 422)
-            change = {"metadata": {"annotations": {PREPARING: None}}}
+            change = {"metadata": {"annotations": {PREPARING: step.get("value")}}}
         assert change.keys() == {"metadata"}
         assert change["metadata"].keys() == {"annotations"}
         assert change["metadata"]["annotations"].keys() == {PREPARING}

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from datetime import timedelta
+
 import msgspec
 import pytest
 from msgspec import structs
@@ -113,6 +115,22 @@ def test_an_expired_mark_and_one_that_cannot_be_read_count_as_none(value: bytes)
     world.record = Good(value, "7")
 
     assert judged(prepare_downscale, world, a_downscale(world.zones[A], 3)).allowed
+
+
+@pytest.mark.parametrize(("age", "is_held"), [(0.0, True), (19.0, True), (20.0, False)])
+@pytest.mark.parametrize("apart", [timedelta(days=-1), timedelta(), timedelta(days=1)])
+def test_a_mark_counts_for_its_length_whatever_time_of_day_its_replica_had(
+    apart: timedelta, age: float, is_held: bool
+) -> None:
+    """Of 20 seconds, from when it is first read: one that is far ahead holds nobody back for a day, and one that is
+    behind is no less in progress."""
+    times = {"at": NOW + apart, "until": NOW + apart + timedelta(seconds=20)}
+    world = a_world()
+    world.record = Good(msgspec.json.encode({"zone": B, **times}), "7", age=age)
+
+    admit = judged(prepare_downscale, world, a_downscale(world.zones[A], 3))
+
+    assert (admit.word == "in-progress") is is_held
 
 
 def test_a_mark_outlasts_the_request_and_its_undoing() -> None:

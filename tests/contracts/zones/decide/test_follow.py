@@ -128,6 +128,13 @@ def test_the_minimum_since_the_last_downscale_must_have_passed(span: timedelta, 
     assert not findings.failed
 
 
+@pytest.mark.parametrize(("ahead", "is_told"), [(timedelta(seconds=20), False), (timedelta(days=400), True)])
+def test_e_19_a_time_that_lies_far_ahead_is_told_with_what_helps(ahead: timedelta, is_told: bool) -> None:
+    findings = found(a_leader(2, last_downscale=ago(-ahead)), a_follower("b", 3, min_time="12h"))
+
+    assert ("correct that time, which lies ahead" in findings.asides[0].text) is is_told
+
+
 def test_the_wait_ends_at_the_first_moment_that_is_late_enough() -> None:
     zones = a_leader(2, last_downscale=ago(timedelta(hours=1))), a_follower("b", 3, min_time="12h")
 

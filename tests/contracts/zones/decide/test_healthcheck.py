@@ -177,6 +177,18 @@ def test_nothing_is_asked_for(snapshot: Snapshot, goes: list[str]) -> None:
     assert server.asked == []
 
 
+@pytest.mark.parametrize(("success", "goes"), [("0", []), ("1", ["b-0"])])
+def test_a_start_by_a_clock_that_was_ahead_skips_no_check(success: str, goes: list[str]) -> None:
+    """The pods of zone a are from after the true start, and all of them seem to be from before it."""
+    ahead = (NOW + timedelta(days=1)).isoformat()
+    b, server = a_checked_zone("b", f"new={ahead}"), Server(success=scalar(success))
+
+    decision = settled_by(watched(A, b, pods_of(A, "new"), pods_of(b)), server)
+
+    assert deleted(decision) == goes
+    assert [time for _, time in server.asked] == ["2026-03-01T12:00:00Z"] * 3
+
+
 def test_zones_that_have_nothing_to_do_with_the_rollout_are_not_measured() -> None:
     c, server = a_zone("c"), Server()
     rolling = (*pods_of(c, _0="missing"), a_pod(c, 0, "new"))

@@ -223,6 +223,22 @@ def test_what_the_cache_denies_already_is_not_asked_for() -> None:
     assert [type(ask.to) for ask in live.asked if isinstance(ask, Ask)] == [Read]
 
 
+def test_a_peer_whose_ready_time_lies_ahead_is_named_with_what_helps() -> None:
+    """Z12 leaves it untouched, so it counts as ready when that time has come, or when somebody takes it off."""
+    live, guard = outdated(), a_guard(regex=REGEX, delay=300.0)
+    for name, pod in live.pods.items():
+        ahead = a_guarded_pod(live.zones[name[:-2]], int(name[-1]), ready_time="2027-03-01T12:00:00Z")
+        live.pods[name] = structs.replace(pod, metadata=ahead.metadata)
+
+    held = verdict(live, guard).verdict
+
+    assert isinstance(held, Hold)
+    assert held.details[0][1].endswith(
+        "after 2027-03-01T12:05:00Z; its annotation grafana.com/ready-time lies ahead: take it off, and the operator"
+        " writes it anew"
+    )
+
+
 @pytest.mark.parametrize("ready_time", [None, "yesterday"])
 def test_a_peer_of_which_nobody_knows_since_when_it_is_ready_is_named(ready_time: str | None) -> None:
     """Where the operator may not patch pods no peer ever counts: all pods are ready, and the rollout waits."""

@@ -321,6 +321,15 @@ def test_step_9_compares_the_times_of_the_other_zone(of_b: dict[str, object], al
     assert judged(prepare_downscale, World(a, b), a_downscale(a, 3)).allowed is allowed
 
 
+def test_e_19_a_time_that_lies_ahead_is_told_with_what_helps() -> None:
+    a, b = two(last=ago(days=-400))
+
+    admit = judged(prepare_downscale, World(a, b), a_downscale(a, 3))
+
+    assert not admit.allowed
+    assert admit.message.endswith(", or correct that time, which lies ahead, in its annotation or in the zone tracker")
+
+
 @pytest.mark.parametrize(
     ("of_b", "key"),
     [

@@ -117,6 +117,26 @@ def test_a_process_that_died_while_pods_prepared_is_made_up_for(group: str | Non
     assert (world.prepared, world.noted()) == (frozenset(), {})
 
 
+@pytest.mark.parametrize("text", ["2026-03-02T12:00:00Z", "9999-12-31T23:59:59Z"])
+def test_a_note_by_a_clock_that_was_ahead_leaves_no_pod_prepared_for_as_long(text: str) -> None:
+    """It gets the time that it is, and the pod is told three minutes after that."""
+    world = a_world(4, text=text)
+    world.prepared = frozenset({f"{A}-4"})
+
+    assert isinstance(passed(world, now=NOW), Move)
+    assert world.noted() == {f"{A}-4": NOTE}
+    assert again(passed(world, now=NOW)) == LATER
+    assert isinstance(passed(world, now=LATER), Move)
+    assert (world.prepared, world.noted()) == (frozenset(), {})
+
+
+def test_a_note_by_a_replica_that_is_a_little_ahead_stays() -> None:
+    world = a_world(4, text="2026-03-01T12:02:00Z")
+
+    assert again(passed(world, now=NOW)) == NOW + timedelta(minutes=2) + OVERDUE
+    assert world.log == []
+
+
 def test_pods_of_one_zone_take_turns() -> None:
     world = a_world(3, 4)
     verdicts = []

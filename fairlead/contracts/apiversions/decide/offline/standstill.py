@@ -141,7 +141,8 @@ def _released(context: StepContext, operator: StoppedWorkload) -> UpgradeOutcome
     waits: list[tuple[str, str]] = []
     for lease in held:
         name, version = lease["metadata"]["name"], lease["metadata"]["resourceVersion"]
-        if seen.get(name, ("", context.now))[0] != version:
+        known, since = seen.get(name, ("", context.now))
+        if known != version or since > context.now:  # a clock that was ahead
             seen[name] = (version, context.now)
         lasts = timedelta(seconds=lease["spec"].get("leaseDurationSeconds") or 15)
         if context.now < seen[name][1] + lasts:

@@ -3,7 +3,9 @@
 It is in a record that is replaced by compare-and-swap, read before the lists that a downscale is judged by and taken
 after them. Had they been read first, another downscale could begin and end between the lists and the record, and both
 would be admitted.
-A mark that has expired counts as none, so a replica that dies holds nobody back for longer.
+A mark that has expired counts as none, so a replica that dies holds nobody back for longer. It says when it was taken
+and until when it counts, by the clock of whoever took it; others count its length from when they first read it, since
+two replicas may have different times of day.
 """
 
 from __future__ import annotations
@@ -25,6 +27,14 @@ END_SECONDS = 1.0
 class DownscaleMark(Struct, frozen=True):
     zone: str
     until: datetime
+    at: datetime | None = None
+    """When it was written, by the same clock as `until`; None: by an earlier release, which compared times."""
+
+    def counts(self, age: float | None, now: datetime) -> bool:
+        """Whether its time is not over; `age` are the seconds for which it is known here."""
+        if self.at is None or age is None:
+            return now < self.until
+        return timedelta(seconds=age) < self.until - self.at
 
 
 def question(namespace: str, group: str) -> Ask:
@@ -42,14 +52,14 @@ def in_progress(answer: Good, now: datetime) -> str:
         return ""
     try:
         mark = msgspec.json.decode(answer.value, type=DownscaleMark)
-        return mark.zone if now < mark.until else ""
+        return mark.zone if mark.counts(answer.age, now) else ""
     except (*UNREADABLE, msgspec.MsgspecError, TypeError):
         return ""
 
 
 def taken(asked: Ask, answer: Good, zone: str, now: datetime, length: timedelta) -> Ask:
     """Puts the mark where nothing has changed since the record was read."""
-    value = msgspec.json.encode(DownscaleMark(zone, now + length))
+    value = msgspec.json.encode(DownscaleMark(zone, now + length, now))
     return _swap(asked, answer, value, asked.timeout, ceil(length.total_seconds()))
 
 

@@ -54,6 +54,14 @@ def is_repetition(last: datetime | None, zone: StatefulSet, now: datetime) -> bo
     return abs(now - last) < within
 
 
+def if_ahead(last: datetime, now: datetime) -> str:
+    """What helps where the time of a downscale lies further ahead than that of a replica whose clock goes before ours;
+    empty where it does not."""
+    if last - now <= REPEATED_WITHIN:
+        return ""
+    return ", or correct that time, which lies ahead, in its annotation or in the zone tracker"
+
+
 def too_soon(others: Sequence[StatefulSet], last: Callable[[StatefulSet], datetime | None], now: datetime) -> str:
     """Section 3.11 step 9: what keeps the group from another downscale, empty when nothing does.
 
@@ -68,7 +76,7 @@ def too_soon(others: Sequence[StatefulSet], last: Callable[[StatefulSet], dateti
             left = math.ceil((least - (now - done)).total_seconds())
             return (
                 f"{zone.metadata.name} was downscaled at {format_rfc3339(done)} and other zones wait "
-                f"{format_go(least.total_seconds())} after that; try again in {format_go(left)}"
+                f"{format_go(least.total_seconds())} after that; try again in {format_go(left)}{if_ahead(done, now)}"
             )
     except ValueError as error:
         return f"{error}; correct or remove it"

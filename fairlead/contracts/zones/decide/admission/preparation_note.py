@@ -21,6 +21,8 @@ from kubeloop.objects.apps import StatefulSet
 from kubeloop.objects.core import PODS, Pod
 from kubeloop.objects.meta import Ref
 
+_PATH = f"/metadata/annotations/{PREPARING.replace('/', '~1')}"
+
 
 def since_of(pod: Pod) -> datetime | None:
     """None without a note, and with one that cannot be read."""
@@ -50,14 +52,23 @@ def noted(zone: StatefulSet, pods: Iterable[str], now: datetime) -> tuple[Patch,
 
 def forgotten(ref: Ref, text: str, scope: str) -> Patch:
     """Takes away the note of a pod that reads so, and no other."""
-    path = f"/metadata/annotations/{PREPARING.replace('/', '~1')}"
-    steps = [{"op": "test", "path": path, "value": text}, {"op": "remove", "path": path}]
+    return _changed(ref, text, scope, {"op": "remove", "path": _PATH}, "")
+
+
+def renewed(ref: Ref, text: str, scope: str, now: datetime) -> Patch:
+    """Gives the note of a pod that reads so, and no other, the time that it is."""
+    value = format_rfc3339(now)
+    return _changed(ref, text, scope, {"op": "replace", "path": _PATH, "value": value}, value)
+
+
+def _changed(ref: Ref, text: str, scope: str, step: dict[str, str], to: str) -> Patch:
     return Patch(
         does=Does.NOTE_PREPARATION,
         uncounted=True,
         scope=scope,
         change_from=text,
+        change_to=to,
         ref=ref,
         kind=PatchKind.JSON,
-        body=msgspec.json.encode(steps),
+        body=msgspec.json.encode([{"op": "test", "path": _PATH, "value": text}, step]),
     )

@@ -2,7 +2,8 @@
 
 A process that is killed while pods prepare cannot take it back, and no webhook hears what became of a request that it
 allowed: another may have denied it. When the note of a pod is older than any request can be and the pod is still
-wanted, it is told, under the mark, so that no downscale prepares it meanwhile; then the note goes.
+wanted, it is told, under the mark, so that no downscale prepares it meanwhile; then the note goes. A note that is far
+ahead gets the time that it is, and is waited for from then.
 """
 
 from __future__ import annotations
@@ -14,7 +15,7 @@ from msgspec import Struct
 from fairlead.contracts.zones.decide.admission import downscale_marks
 from fairlead.contracts.zones.decide.admission.neighbours import group_of
 from fairlead.contracts.zones.decide.admission.preparation import calls_to, uncallable
-from fairlead.contracts.zones.decide.admission.preparation_note import forgotten, since_of
+from fairlead.contracts.zones.decide.admission.preparation_note import forgotten, renewed, since_of
 from fairlead.contracts.zones.decide.admission.review_reading import decoded
 from fairlead.contracts.zones.decide.groups import ordinals_of, pod_ref
 from fairlead.contracts.zones.kinds import PREPARE_DOWNSCALE, PREPARING
@@ -58,6 +59,10 @@ def decide(seen: PreparationSnapshot, now: datetime) -> Decision | Need | StartO
     since = since_of(pod)
     if since is None:
         return _forget(pod)
+    if since - now > OVERDUE:
+        # A clock was ahead that is set right since: the pod would be left prepared for as long.
+        write = renewed(pod_ref(pod), pod.metadata.annotations.get(PREPARING, ""), pod.metadata.uid, now)
+        return Decision("unfinished-preparation", Move(Reason.SETTLING, (write,)))
     if now < since + OVERDUE:
         return _wait(since + OVERDUE)
     owner = _owner(pod)

@@ -153,7 +153,7 @@ def _in_scope(seen: EvictionSnapshot, pod: Pod, guard: DisruptionBudget, now: da
     lanes = _lanes(seen, zone, pod, guard)
     if not isinstance(lanes, tuple):
         return lanes
-    scene = BudgetView(guard, lanes, eviction_record.read(recalled.value), now)
+    scene = BudgetView(guard, lanes, eviction_record.recalled(recalled, now), now)
     if why := denial(pod, zone, limit, scene):
         return _deny("denied", 429, why)
     return _recorded(seen, pod, scene, recalled.version)

@@ -38,6 +38,8 @@ from kubeloop.objects.core import Pod
 
 LOOK_AGAIN = timedelta(seconds=30)
 """What keeps a budget used up may be outside of the group, whose pass then hears nothing of it."""
+SKEWED = timedelta(minutes=1)
+"""By which the clock that stamped a pod as ready may be ahead without anybody being told."""
 
 
 class Permits(Struct, frozen=True):
@@ -144,7 +146,7 @@ def scene_of(guard: DisruptionBudget, own: StatefulSet, group: Group, now: datet
     lanes = tuple(lane for each in zones if (lane := lane_of(each, answers[asked[each.metadata.uid]])) is not None)
     if len(lanes) < len(zones):
         return f"the pods of every zone of disruption budget {guard.name} could not be listed"
-    return BudgetView(guard, lanes, eviction_record.read(recalled.value), now)
+    return BudgetView(guard, lanes, eviction_record.recalled(recalled, now), now)
 
 
 def _judged(
@@ -222,7 +224,10 @@ def _although_ready(pod: Pod, zone: Zone, scene: BudgetView) -> str:
         unknown = f"its annotation {READY_TIME} does not say since when"
         return f": {name} is ready, but {unknown}; the operator writes it where it may patch pods"
     delay = format_go(scene.guard.delay)
-    return f": {name} is ready, and counts as ready when it has been so for {delay}, after {format_rfc3339(ripe)}"
+    text = f": {name} is ready, and counts as ready when it has been so for {delay}, after {format_rfc3339(ripe)}"
+    if ripe - timedelta(seconds=scene.guard.delay) > scene.now + SKEWED:
+        text += f"; its annotation {READY_TIME} lies ahead: take it off, and the operator writes it anew"
+    return text
 
 
 def _is_deadlocked(pod: Pod, zone: Zone, limit: int) -> bool:

@@ -103,9 +103,12 @@ def window_of(now: datetime) -> datetime:
 def rolled_before(zone: Zone, group: Group) -> tuple[Zone, ...]:
     """The other zones of which pods are updated, as far as that was done since the rollout of this zone began.
 
-    Without a record of that moment every zone with updated pods counts.
+    Without a record of that moment every zone with updated pods counts. So it does where the moment is still to come:
+    a clock was ahead when it was written, and pods that came since seem to be from before it.
     """
     start = started_at(zone)
+    if start is not None and start > group.at:
+        start = None
     others = (other for other in group.zones if other is not zone and other.has_updated)
     return tuple(other for other in others if start is None or other.outdated or has_appeared(other, start))
 
@@ -118,14 +121,18 @@ def has_appeared(zone: Zone, start: datetime) -> bool:
 def _measurements(
     check: QueryCheck, of: HealthCheck, zone: Zone, group: Group, window: datetime
 ) -> tuple[Ask | None, Ask | None]:
-    """Over updated pods now, and over outdated ones at the start; None for what is not to be had or not wanted."""
+    """Over updated pods now, and over outdated ones at the start; None for what is not to be had or not wanted.
+
+    Of a start that is still to come nothing is measured yet: then the outdated pods are measured now.
+    """
     targets = matchers(group.seen.namespace, rolled_before(zone, group), updated)
     current = _kept(measurement(check, of, targets, check.current_range, window))
     started = started_at(zone)
     if not check.compares or started is None:
         return current, None
     targets = matchers(group.seen.namespace, group.zones, outdated)
-    return current, _kept(measurement(check, of, targets, check.baseline_range, started))
+    baseline = started if started <= group.at else window
+    return current, _kept(measurement(check, of, targets, check.baseline_range, baseline))
 
 
 def updated(zone: Zone) -> tuple[Pod, ...]:

@@ -6,6 +6,7 @@ from datetime import datetime, timedelta
 
 from msgspec import Struct
 
+from fairlead.contracts.zones.decide.admission.last_downscale import if_ahead
 from fairlead.contracts.zones.decide.admission.spacing import min_time_of
 from fairlead.contracts.zones.decide.groups import Group, Zone
 from fairlead.contracts.zones.decide.rollout.max_unavailable import shown
@@ -104,7 +105,10 @@ def shrunk(zone: Zone, leader: Zone, group: Group, now: datetime) -> Want | Side
         return want
     until = after(last.at, minimum + 1)  # strictly more must have passed
     when = format_rfc3339(until) if until is not None else "a time that no calendar has"
-    detail = f"{last.zone.name} was scaled down at {format_rfc3339(last.at)} and {text} must pass, until {when}"
+    detail = (
+        f"{last.zone.name} was scaled down at {format_rfc3339(last.at)} and {text} must pass, until {when}"
+        f"{if_ahead(last.at, now)}"
+    )
     return aside(zone, Reason.DOWNSCALE_SPACING, detail, instead_of=wanted, until=until)
 
 
