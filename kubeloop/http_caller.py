@@ -18,6 +18,7 @@ from yarl import URL
 from kubeloop.auth import basic
 from kubeloop.calls import Call, NoReply, Reply, TooLate
 from kubeloop.http_transport import proxy_in
+from kubeloop.lookups import resolver
 from kubeloop.redirects import following
 
 LARGEST_BODY = 16 * 1024 * 1024
@@ -81,7 +82,9 @@ class HttpCaller:
 
     def _opened(self) -> aiohttp.ClientSession:
         if self._session is None:
-            connector = aiohttp.TCPConnector(limit=0, limit_per_host=PER_HOST, keepalive_timeout=IDLE_SECONDS)
+            connector = aiohttp.TCPConnector(
+                limit=0, limit_per_host=PER_HOST, keepalive_timeout=IDLE_SECONDS, resolver=resolver()
+            )
             self._session = aiohttp.ClientSession(connector=connector, cookie_jar=aiohttp.DummyCookieJar())
             # aiohttp would send again on its own when a connection breaks, although the first may have been heard.
             self._session._retry_connection = False  # noqa: SLF001
