@@ -1,4 +1,4 @@
-"""What is installed runs in a namespace that enforces the Pod Security Standard `restricted`."""
+"""What is installed runs under the Pod Security Standard `restricted`, and survives the loss of a node."""
 
 from __future__ import annotations
 
@@ -51,6 +51,25 @@ def test_charts_meet_the_restricted_standard(part: str) -> None:
 
     assert pods
     assert [violations(each) for each in pods] == [[]] * len(pods)
+
+
+SEVERAL = {"leaderworker": {"replicaCount": 2}, "plans": {"replicaCount": 2}, "apiversions": {}, "environments": {}}
+"""Values with several replicas, whose webhooks let nothing through while none of them answers."""
+
+
+@pytest.mark.parametrize("part", sorted(SEVERAL))
+def test_replicas_that_answer_webhooks_prefer_nodes_of_their_own(part: str, capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["manifests", "--part", part]) == 0
+    printed = [each for each in yaml.safe_load_all(capsys.readouterr().out) if each]
+
+    for objects in (printed, list(helm.render(SEVERAL[part], chart=chart_of(part)).values())):
+        (deployment,) = (each for each in objects if each["kind"] == "Deployment")
+        spread = deployment["spec"]["template"]["spec"]["affinity"]["podAntiAffinity"]
+        (term,) = (each["podAffinityTerm"] for each in spread["preferredDuringSchedulingIgnoredDuringExecution"])
+
+        assert deployment["spec"]["replicas"] == 2
+        assert term["topologyKey"] == "kubernetes.io/hostname"
+        assert term["labelSelector"] == deployment["spec"]["selector"]
 
 
 @pytest.mark.parametrize(
