@@ -131,8 +131,8 @@ def test_nothing_is_remembered_of_rollouts_that_are_gone(monkeypatch: pytest.Mon
             leads = [each.leading.is_set() for each in life.replicas]
             before = depth(life.metrics[1])
             for name, module in demos.items():
-                for each in (module, fairlead.engine.demo):
-                    monkeypatch.setattr(each, "NAMESPACE", f"was-{name}")
+                for place in (module, fairlead.engine.demo):
+                    monkeypatch.setattr(place, "NAMESPACE", f"was-{name}")
                 await life.roll(next(each for each in vars(module).values() if isinstance(each, Demo)))
                 assert any(remembered({f"was-{name}"}))
                 await life.remove(f"was-{name}")
@@ -143,7 +143,7 @@ def test_nothing_is_remembered_of_rollouts_that_are_gone(monkeypatch: pytest.Mon
             assert leads == [each.leading.is_set() for each in life.replicas] == [True, False]
             assert left == []
             assert depth(life.metrics[1]) == before
-            for each in started:
-                each.cancel()
+            for task in started:
+                task.cancel()
 
     run(scenario(), seed=1, steps=STEPS, start=START)

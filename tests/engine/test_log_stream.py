@@ -48,6 +48,16 @@ def in_time(work: Callable[[], object]) -> None:
     assert not doing.is_alive()
 
 
+def write_all(stream: LogStream) -> None:
+    for number in range(LINES):
+        stream.write(f"{number} {PADDING}\n")
+
+
+def finish(stream: LogStream, descriptor: int) -> None:
+    stream.finish(10)
+    os.close(descriptor)
+
+
 def test_nobody_waits_for_a_reader_of_the_log_that_hangs_and_no_line_is_lost(pipe: Pipe) -> None:
     log = configure("info", "logfmt", pipe.writing)
 
@@ -62,10 +72,10 @@ def test_what_comes_while_too_much_waits_is_dropped_and_counted() -> None:
     stream, dropped = LogStream(writing, most_bytes=50_000), list[int]()
     stream.dropped = dropped.append
 
-    in_time(lambda: [stream.write(f"{number} {PADDING}\n") for number in range(LINES)])
+    in_time(lambda: write_all(stream))
     with os.fdopen(reading, encoding="utf-8") as file:
         kept = [int(next(file).split()[0])]
-        closing = Thread(target=lambda: (stream.finish(10), os.close(writing)))
+        closing = Thread(target=finish, args=(stream, writing))
         closing.start()
         kept += [int(line.split()[0]) for line in file]
         closing.join()
@@ -77,7 +87,7 @@ def test_what_comes_while_too_much_waits_is_dropped_and_counted() -> None:
 
 def test_lines_after_a_pause_of_the_reader_come_after_those_before(pipe: Pipe) -> None:
     stream = LogStream(pipe.writing.fileno())
-    in_time(lambda: [stream.write(f"{number} {PADDING}\n") for number in range(LINES)])
+    in_time(lambda: write_all(stream))
     seen = pipe.lines(LINES)
     stream.finish(10)
 
