@@ -78,6 +78,9 @@ class HttpCaller:
         except (aiohttp.ClientError, OSError, ValueError) as error:
             if isinstance(error, TimeoutError):
                 raise
+            if isinstance(error, ssl.SSLCertVerificationError):
+                # The file of the machine's authorities may have changed: it is read again next time.
+                self._contexts.pop((call.authority, call.verified), None)
             raise NoReply(f"{call.shown}: {_why(error, proxy)}") from None
 
     def _opened(self) -> aiohttp.ClientSession:
