@@ -47,7 +47,7 @@ def unhindered(stream: TextIO | None) -> Writable:
     if stream is None:
         return _Silence()
     try:
-        return LogStream(stream.fileno(), stream.encoding)
+        return LogStream(stream.fileno(), stream.encoding, is_closed=lambda: stream.closed)
     except (UnsupportedOperation, ValueError, AttributeError):  # in memory, or closed
         return stream
 
@@ -55,12 +55,20 @@ def unhindered(stream: TextIO | None) -> Writable:
 class LogStream:
     """Lines to one file descriptor, from any thread."""
 
-    def __init__(self, descriptor: int, encoding: str = "utf-8", most_bytes: int = MOST_BYTES) -> None:
+    def __init__(
+        self,
+        descriptor: int,
+        encoding: str = "utf-8",
+        most_bytes: int = MOST_BYTES,
+        is_closed: Callable[[], bool] = lambda: False,
+    ) -> None:
+        """`is_closed`: whether the descriptor may be somebody else's by now."""
         self.dropped: Callable[[int], None] = lambda _: None
         """Told how many lines were dropped, once others are written again."""
         self._descriptor = descriptor
         self._encoding = encoding
         self._most = most_bytes
+        self._is_closed = is_closed
         self._lock = Lock()
         """Of all that follows; nobody waits for the reader with it."""
         self._waiting: deque[bytes] = deque()
@@ -110,12 +118,16 @@ class LogStream:
         """What is left of the line when all is written that need not be waited for."""
         try:
             while line and self._takes(0):
-                line = line[os.write(self._descriptor, line[:PIECE]) :]
+                line = self._piece_written(line)
         except BlockingIOError:
             return line  # somebody who shares the stream has made it so, or was faster
         except OSError:
             return b""
         return line
+
+    def _piece_written(self, line: bytes) -> bytes:
+        """The rest; nothing where there is no stream any more."""
+        return b"" if self._is_closed() else line[os.write(self._descriptor, line[:PIECE]) :]
 
     def _takes(self, seconds: float) -> bool:
         """Whether a piece can be written now; also where that fails, which the write then says."""
@@ -140,7 +152,7 @@ class LogStream:
         with suppress(OSError):
             while line:
                 try:
-                    line = line[os.write(self._descriptor, line[:PIECE]) :]
+                    line = self._piece_written(line)
                 except BlockingIOError:
                     if not self._takes(PAUSE_SECONDS):
                         time.sleep(PAUSE_SECONDS)

@@ -112,6 +112,18 @@ def test_a_full_disk_fails_nothing() -> None:
         configure("info", "logfmt", full).info("said")
 
 
+def test_a_stream_that_is_closed_is_not_written_to_whoever_has_its_number_now(tmp_path: Path) -> None:
+    first = (tmp_path / "log").open("w", encoding="utf-8")
+    log, number = configure("info", "logfmt", first), first.fileno()
+    first.close()
+
+    with (tmp_path / "other").open("w", encoding="utf-8") as other:
+        assert other.fileno() == number, "the lowest that is free"
+        log.info("said")
+
+    assert (tmp_path / "other").read_text() == (tmp_path / "log").read_text() == ""
+
+
 def test_a_stream_that_somebody_made_non_blocking_loses_nothing(pipe: Pipe) -> None:
     """As a shell's other programs may do to a terminal that all of them share."""
     os.set_blocking(pipe.writing.fileno(), False)
