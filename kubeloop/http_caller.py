@@ -16,6 +16,7 @@ from yarl import URL
 
 from kubeloop.calls import Call, NoReply, Reply, TooLate
 from kubeloop.http_failures import cause_of, distrust_of
+from kubeloop.lookups import resolver
 from kubeloop.proxies import proxy_at, proxy_in
 from kubeloop.redirects import following
 
@@ -76,11 +77,16 @@ class HttpCaller:
         except (aiohttp.ClientError, OSError, ValueError) as error:
             if isinstance(error, TimeoutError):
                 raise
+            if isinstance(error, ssl.SSLCertVerificationError):
+                # The file of the machine's authorities may have changed: it is read again next time.
+                self._contexts.pop((call.authority, call.verified), None)
             raise NoReply(f"{call.shown}: {_why(error, proxy)}") from None
 
     def _opened(self) -> aiohttp.ClientSession:
         if self._session is None:
-            connector = aiohttp.TCPConnector(limit=0, limit_per_host=PER_HOST, keepalive_timeout=IDLE_SECONDS)
+            connector = aiohttp.TCPConnector(
+                limit=0, limit_per_host=PER_HOST, keepalive_timeout=IDLE_SECONDS, resolver=resolver()
+            )
             self._session = aiohttp.ClientSession(connector=connector, cookie_jar=aiohttp.DummyCookieJar())
             # aiohttp would send again on its own when a connection breaks, although the first may have been heard.
             self._session._retry_connection = False  # noqa: SLF001

@@ -10,7 +10,6 @@ import asyncio
 import os
 import socket
 import ssl
-import tempfile
 from collections.abc import AsyncIterator, Callable, Mapping
 from contextlib import AbstractAsyncContextManager, asynccontextmanager
 from io import BytesIO
@@ -27,6 +26,7 @@ from kubeloop.auth import Credential, auth_of
 from kubeloop.errors import ConfigError, TransportError
 from kubeloop.http_failures import cause_of, distrust_of
 from kubeloop.kubeconfig import ClusterConfig
+from kubeloop.memory_file import as_file
 from kubeloop.proxies import proxy_at, proxy_in
 from kubeloop.redirects import shown_target
 from kubeloop.request import Request, Response, Stream
@@ -182,12 +182,22 @@ class HttpTransport:
         return headers
 
     async def _context(self, credential: Credential) -> ssl.SSLContext | bool:
-        """The TLS context for a client certificate; connections are pooled by context, so an old one fades away."""
+        """The TLS context for a client certificate; connections are pooled by context, so an old one fades away.
+
+        A certificate and a key that were read while somebody was writing them may not belong together: the pair before
+        is shown until they do.
+        """
         if not self._config.server.startswith("https:"):
             return True
-        shown = (credential.certificate, credential.key)
-        if self._tls is None or self._tls[0] != shown:
+        shown, before = (credential.certificate, credential.key), self._tls
+        if before is not None and before[0] == shown:
+            return before[1]
+        try:
             self._tls = shown, await asyncio.to_thread(tls_context, self._config, credential)
+        except ConfigError:
+            if before is None:
+                raise
+            return before[1]
         return self._tls[1]
 
 
@@ -212,20 +222,15 @@ def tls_context(config: ClusterConfig, credential: Credential) -> ssl.SSLContext
 
 
 def _load_certificate(context: ssl.SSLContext, config: ClusterConfig, credential: Credential) -> None:
-    # OpenSSL's interface takes a path only; mkstemp makes a file that nobody else can read.
-    handle, name = tempfile.mkstemp(prefix="fairlead-", suffix=".pem")
     try:
-        with os.fdopen(handle, "wb") as file:
-            file.write(credential.certificate + b"\n" + credential.key)
-        # Without a password OpenSSL would ask for one on the terminal.
-        context.load_cert_chain(name, password=lambda: b"")
+        with as_file(credential.certificate + b"\n" + credential.key) as path:
+            # Without a password OpenSSL would ask for one on the terminal.
+            context.load_cert_chain(path, password=lambda: b"")
     except (OSError, ValueError) as error:
         where = config.certificate_file or "client-certificate-data"
         raise ConfigError(
             f"{where} and its key cannot be used ({error}): they must be PEM, belong together and need no password"
         ) from error
-    finally:
-        Path(name).unlink()
 
 
 def impersonation_headers(config: ClusterConfig) -> tuple[tuple[str, str], ...]:

@@ -277,7 +277,8 @@ def find(
 def default_paths() -> list[Path]:
     """The files of `KUBECONFIG`, else the one in the home folder."""
     named = [Path(part) for part in os.environ.get("KUBECONFIG", "").split(os.pathsep) if part]
-    return named or [Path.home() / ".kube" / "config"]
+    # A user without a name and a HOME, as in a pod under any number, has no home folder, which is no mistake: `~`.
+    return named or [Path(os.path.expanduser("~")) / ".kube" / "config"]  # noqa: PTH111
 
 
 def _read(path: Path) -> _File:

@@ -31,21 +31,29 @@ def proxy_in(environ: Mapping[str, str], scheme: str, host: str, port: int) -> s
     """The proxy that the standard variables name for a host, empty for none; this machine itself is never proxied.
 
     `NO_PROXY` may hold host names (with all below them), addresses, networks like 10.0.0.0/8, any with a port, or `*`.
+    A dot at the end of a name, which keeps a resolver from trying others, makes it no other name.
     """
+    host = _bare(host)
     proxy, exempt = (environ.get(name) or environ.get(name.upper(), "") for name in (f"{scheme}_proxy", "no_proxy"))
     if not proxy or host == "localhost" or _within(host, "127.0.0.0/8") or host == "::1":
         return ""
-    if any(_exempts(entry.strip().lower(), host, port) for entry in exempt.split(",")):
+    if any(_exempts(entry.strip(), host, port) for entry in exempt.split(",")):
         return ""
     return proxy if "://" in proxy else f"http://{proxy}"
 
 
 def _exempts(entry: str, host: str, port: int) -> bool:
     name, colon, at = entry.rpartition(":")
-    if colon and at.isdigit() and ":" not in name:
+    if colon and at.isdigit() and (":" not in name or name.endswith("]")):
         return int(at) == port and _exempts(name, host, port)
+    entry = _bare(entry)
     suffix = entry.lstrip("*.")
     return entry == "*" or _within(host, entry) or (bool(suffix) and (host == suffix or host.endswith(f".{suffix}")))
+
+
+def _bare(host: str) -> str:
+    """As hosts are compared."""
+    return host.lower().removeprefix("[").removesuffix("]").removesuffix(".")
 
 
 def _within(host: str, network: str) -> bool:

@@ -11,6 +11,7 @@ Promises:
 - Failures count by time: one that comes before the back-off of the last is over lengthens nothing, so that any number
   of changes at once, each of which runs a key that fails, counts as one failure.
 - Spacing holds whatever is asked: a key is not given out sooner than `spacing` seconds after its last `done`.
+- What is held grows with the keys that wait, and not with how often they are asked for.
 
 What is lost by `close` is found again by the next first list.
 """
@@ -26,6 +27,8 @@ from typing import Generic, Protocol, TypeVar
 from kubeloop import clock
 
 LIVE_BEFORE_INITIAL = 8
+OUT_OF_DATE = 64
+"""Entries of the timeline that nobody waits for, beside as many as there are delays, before they are thrown away."""
 
 K = TypeVar("K", bound=Hashable)
 
@@ -48,6 +51,9 @@ class QueueWatcher(Protocol):
 
     def delayed(self, key: object) -> None:
         """It runs again after a while."""
+
+    def dropped(self, key: object) -> None:
+        """Nobody works on it any more, ready or not."""
 
 
 class Queue(Generic[K]):
@@ -75,7 +81,8 @@ class Queue(Generic[K]):
         self._delayed: dict[K, float] = {}
         """When a key becomes ready; may overlap `_working` only."""
         self._timeline: list[tuple[float, int, K]] = []
-        """Heap that has an entry for each of `_delayed` with its time; other entries are out of date and skipped."""
+        """Heap that has an entry for each of `_delayed` with its time; other entries are out of date and skipped, and
+        thrown away when they are many."""
         self._working: set[K] = set()
         """Given out and not done."""
         self._again: set[K] = set()
@@ -133,6 +140,19 @@ class Queue(Generic[K]):
         """The next retry starts with the first delay."""
         self._failures.pop(key, None)
         self._backed_off.pop(key, None)
+
+    def waiting(self) -> tuple[K, ...]:
+        """All keys that wait, ready or delayed."""
+        return tuple(dict.fromkeys((*self._live, *self._initial, *self._delayed)))
+
+    def drop(self, key: K) -> None:
+        """Nobody wants work on the key any more; what is under way goes on."""
+        for waiting in (self._live, self._initial, self._delayed):
+            waiting.pop(key, None)
+        self._again.discard(key)
+        self.forget(key)
+        if self.watcher is not None:
+            self.watcher.dropped(key)
 
     def due(self, key: K) -> float | None:
         """Seconds until the key runs; 0 when it is ready or runs, None when nobody has asked for it."""
@@ -193,6 +213,8 @@ class Queue(Generic[K]):
                 self._delay(key, due)
             return
         self._delayed.pop(key, None)
+        if not self._delayed:
+            self._timeline.clear()
         if key in self._working:
             self._again.add(key)
         elif not initial:
@@ -225,6 +247,13 @@ class Queue(Generic[K]):
         self._delayed[key] = due
         self._sequence += 1
         heapq.heappush(self._timeline, (due, self._sequence, key))
+        if len(self._timeline) > 2 * len(self._delayed) + OUT_OF_DATE:
+            # Keys that run long before they are due, again and again, leave an entry each time.
+            kept: dict[K, tuple[float, int, K]] = {}
+            for each in sorted(self._timeline):
+                if self._delayed.get(each[2]) == each[0]:
+                    kept.setdefault(each[2], each)
+            self._timeline = list(kept.values())  # in order, as a heap may be
         self._set_timer()
 
     def _mature(self) -> None:

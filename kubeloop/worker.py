@@ -176,6 +176,7 @@ async def _worker(
                 queue.add_after(key, again)
         finally:
             queue.done(key)
+            del key  # who waits for the next one holds on to nothing
         turn += 1
         if len(queue) and turn % in_a_row == 0:  # else the next `get` waits, which gives way just as well
             await asyncio.sleep(0)

@@ -14,6 +14,7 @@ from importlib import import_module
 from typing import NoReturn, Protocol, cast, runtime_checkable
 
 from fairlead.cli import exits
+from fairlead.cli.first_process import heed_termination
 from fairlead.cli.views.characters import fit
 
 COMMANDS: tuple[tuple[str, str], ...] = (
@@ -83,6 +84,7 @@ class Parser(argparse.ArgumentParser):
 def main(arguments: Sequence[str] | None = None) -> int:
     """Runs one command; the exit code."""
     words = list(sys.argv[1:] if arguments is None else arguments)
+    heed_termination()
     try:
         _give_streams()
         for stream in (sys.stdout, sys.stderr):

@@ -14,6 +14,7 @@ from functools import partial
 from typing import TYPE_CHECKING
 
 from fairlead.cli import exits
+from fairlead.cli.first_process import heed_termination
 from fairlead.cli.flags import clap, go
 from fairlead.cli.flags.leave import Leave
 from fairlead.contracts import contracts
@@ -44,6 +45,7 @@ def program_of(name: str) -> Program:
 
 def run(name: str, arguments: Sequence[str] | None = None, variables: Mapping[str, str] = os.environ) -> int:
     """Runs the operator until it is told to stop; the exit code."""
+    heed_termination()
     program = program_of(name)
     dialect = DIALECTS[program.dialect]
     try:

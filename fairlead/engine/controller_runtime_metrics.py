@@ -145,6 +145,9 @@ class QueueSeries:
     def delayed(self, key: object) -> None:
         self._retries.inc()
 
+    def dropped(self, key: object) -> None:
+        self._ready.pop(key, None)
+
     @property
     def depth(self) -> int:
         return len(self._ready)

@@ -5,6 +5,7 @@ The manager has one for every controller, for as long as it leads. What every re
 
 from __future__ import annotations
 
+import asyncio
 from functools import partial
 from typing import Any
 
@@ -47,6 +48,14 @@ class ControllerLane:
     def wake_all(self) -> None:
         for key in self.controller.rollouts():
             self.wake(key, True)
+
+    async def tidy(self) -> None:
+        """While others lead: keys of what is gone are not kept for the day on which rounds begin here."""
+        known = frozenset(self.controller.rollouts())
+        for key in self.queue.waiting():
+            if key not in known and self.rounds.forgets(key):
+                self.queue.drop(key)
+            await asyncio.sleep(0)  # there may be many, and webhooks are answered meanwhile
 
     async def run(self) -> None:
         """Of a controller that no manager runs: until cancelled."""

@@ -6,7 +6,10 @@ import re
 import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
-from typing import TextIO
+from functools import partial
+from typing import TextIO, cast
+
+from fairlead.engine.log_stream import LogStream, unhindered
 
 
 @contextmanager
@@ -30,7 +33,8 @@ LEVELS = {"debug": 10, "info": 20, "warn": 30, "error": 40}
 
 
 def configure(level: str, form: str, stream: TextIO | None = None) -> FilteringBoundLogger:
-    """The process's logger; `level` is one of LEVELS, `form` is `logfmt` or `json`."""
+    """The process's logger; `level` is one of LEVELS, `form` is `logfmt` or `json`. No record waits for its reader."""
+    written = unhindered(stream or sys.stderr)
     render: Processor = structlog.processors.JSONRenderer() if form == "json" else _logfmt
     structlog.configure(
         processors=[
@@ -42,11 +46,17 @@ def configure(level: str, form: str, stream: TextIO | None = None) -> FilteringB
             render,
         ],
         wrapper_class=structlog.make_filtering_bound_logger(LEVELS[level]),
-        logger_factory=structlog.WriteLoggerFactory(stream or sys.stderr),
+        logger_factory=structlog.WriteLoggerFactory(cast("TextIO", written)),
         cache_logger_on_first_use=True,
     )
     logger: FilteringBoundLogger = structlog.get_logger()
+    if isinstance(written, LogStream):
+        written.dropped = partial(_tell_dropped, logger)
     return logger
+
+
+def _tell_dropped(logger: FilteringBoundLogger, lines: int) -> None:
+    logger.warning("log lines were dropped", lines=lines, help="who reads the log did not go on; see what holds it up")
 
 
 _QUOTED = re.compile(r'[ ="\x00-\x1f\x7f-\x9f\u2028\u2029\ud800-\udfff]')

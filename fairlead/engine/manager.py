@@ -181,6 +181,8 @@ class Manager:
             background += [tasks.create_task(_run(each)) for part in self._parts for each in part.replica_tasks]
             background.append(tasks.create_task(self._notes.run()))
             background.append(tasks.create_task(self._fill()))
+            if self._election is not None:
+                background.append(tasks.create_task(self._tidy()))
             try:
                 if not any(part.before_leading for part in self._parts):
                     # Who cannot read what it decides about does not take the lease from one that can.
@@ -198,6 +200,14 @@ class Manager:
         self.ready.set()
         names = [each.name for each in self._controllers if not each.background]
         self._log.info("ready", part=",".join(names or [each.name for each in self._controllers]))
+
+    async def _tidy(self) -> None:
+        """Changes ask for rounds on every replica, and only who leads has any."""
+        while True:
+            await asyncio.sleep(RESYNC)
+            for lane in self._lanes:
+                if self.ready.is_set() and not self.leading.is_set():
+                    await lane.tidy()
 
     async def _stand(self) -> None:
         while True:

@@ -191,6 +191,7 @@ class Metrics:
         self._pod_paths = _Words()
         """Annotations name them, so anybody who may write one makes up as many as there are names."""
         self._routes = _Words()
+        self._groups = _Words()
         self.host = ""
         """Of the API server."""
         self._on_call: list[Callable[[Request, int | None, str], None]] = []
@@ -229,7 +230,10 @@ class Metrics:
 
     def observe_call(self, request: Request, status: int | None, seconds: float) -> None:
         """One request to the API server ended; without an answer the status is `error`."""
-        labels = (client_path(request.path), request.method, "error" if status is None else str(status))
+        path = client_path(request.path)
+        if path == request.path:  # that of an API group, which anybody may make up who names a kind in an object
+            path = self._groups.bounded(path)
+        labels = (path, request.method, "error" if status is None else str(status))
         self.client_requests.labels(*labels).observe(seconds)
         for told in self._on_call:
             told(request, status, self.host)

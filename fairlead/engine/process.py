@@ -19,6 +19,7 @@ from contextlib import (
     nullcontext,
     suppress,
 )
+from functools import partial
 from pathlib import Path
 from typing import Any, TypeAlias, TypeVar
 
@@ -89,6 +90,7 @@ async def _process(options: OperatorOptions, log: FilteringBoundLogger) -> None:
     pace = min(options.grace_seconds / USUAL_GRACE, 1.0)
     ending = Shutdown(DRAIN_SECONDS if options.lease is not None else 0.0, pace)
     loop = asyncio.get_running_loop()
+    loop.set_exception_handler(partial(_unheard, log))
     for number in (signal.SIGINT, signal.SIGTERM):
         loop.add_signal_handler(number, ending.asked)
     metrics = Metrics()
@@ -129,6 +131,16 @@ async def _process(options: OperatorOptions, log: FilteringBoundLogger) -> None:
                 context = ProcessContext(options, config.namespace, transport, metrics, log)
                 await _work(manager, preflight, context, ending, served)
     log.info("stopped")
+
+
+def _unheard(log: FilteringBoundLogger, _: asyncio.AbstractEventLoop, context: dict[str, Any]) -> None:
+    """What nobody else hears of, as a record like any other; asyncio would write lines of its own, and wait for their
+    reader."""
+    error = context.get("exception")
+    if isinstance(error, OSError):  # such as too many open files, once a second
+        log.warning("the event loop meets the system's limits", during=context["message"], error=str(error))
+    else:
+        log.error("an error that nobody waited for", during=context["message"], exc_info=error)
 
 
 def _plain(

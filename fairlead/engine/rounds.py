@@ -139,6 +139,15 @@ class Rounds(Generic[S]):
             del self._asking[key]
             asking.until.reschedule(clock.monotonic())
 
+    def forgets(self, key: RolloutKey) -> bool:
+        """Whether a round would find nothing of the rollout; nothing is then remembered of it any more."""
+        if self._controller.gather(key, Answers()) is not None:
+            return False
+        self._forget(key)
+        self._wrote.pop(key, None)
+        self._held.pop(key, None)
+        return True
+
     async def run(self, key: RolloutKey) -> float | None:
         """One round; answers with the seconds after which to look again without being woken."""
         if (wait := self._must_wait(key)) is not None:

@@ -71,6 +71,19 @@ def test_who_leads_is_told_for_each_part() -> None:
     assert 'fairlead_leader{part="environments"} 0.0' in told
 
 
+def test_groups_that_the_api_server_is_asked_for_are_bounded() -> None:
+    """Objects name kinds of any group: whoever may write those must not make the operator grow."""
+    metrics = Metrics()
+
+    for number in range(3000):
+        metrics.observe_call(Request("GET", f"/apis/group-{number}.example.com"), 404, 0.1)
+    metrics.observe_call(Request("GET", "/apis/apps/v1/statefulsets"), 200, 0.1)
+
+    paths = {labels[0] for labels in metrics.client_requests._metrics}
+    assert len(paths) == MOST_WORDS + 2
+    assert {"other", "apps/v1/statefulsets collection"} <= paths
+
+
 def test_paths_of_pod_calls_are_bounded() -> None:
     """They come from annotations: whoever may write those must not make the operator grow."""
     metrics = Metrics()

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import errno
 import os
 import signal
 import ssl
@@ -139,6 +140,28 @@ def test_metrics_may_have_a_server_of_their_own(tmp_path: Path) -> None:
 async def status_of(port: object, path: str) -> int:
     async with aiohttp.ClientSession() as session, session.get(f"http://127.0.0.1:{port}{path}") as answer:
         return answer.status
+
+
+def test_what_the_event_loop_meets_is_a_record_like_any_other(tmp_path: Path) -> None:
+    """Of asyncio's own there would be lines in no form, for whose reader it would wait."""
+
+    async def scenario() -> None:
+        wanted, _ = files(tmp_path)
+        async with options(tmp_path, wanted) as given:
+            process, loop = Process(given), asyncio.get_running_loop()
+            await process.said("ready")
+            limit = OSError(errno.EMFILE, "Too many open files")
+            mistake = RuntimeError("ours")
+            loop.call_exception_handler({"message": "socket.accept() out of system resource", "exception": limit})
+            loop.call_exception_handler({"message": "Task exception was never retrieved", "exception": mistake})
+            await process.stop()
+
+            during, error = "socket.accept() out of system resource", "[Errno 24] Too many open files"
+            assert process.log.of("the event loop meets the system's limits") == [{"during": during, "error": error}]
+            (told,) = process.log.of("an error that nobody waited for")
+            assert told == {"during": "Task exception was never retrieved", "exc_info": mistake}
+
+    asyncio.run(scenario())
 
 
 def test_webhooks_are_served_over_https_until_a_signal_ends_the_process(tmp_path: Path) -> None:

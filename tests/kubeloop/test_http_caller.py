@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+from pathlib import Path
 
 import pytest
 from aiohttp import web
@@ -116,6 +117,25 @@ def test_a_certificate_for_another_name_is_not_trusted() -> None:
 
     assert "the certificate is not trusted (" in text
     assert text.endswith("check its authority and the names in it")
+
+
+def test_authorities_of_the_machine_that_changed_are_read_again_after_a_failure(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """As where a company's authority is mounted, and exchanged while the process runs."""
+    file = tmp_path / "authorities.pem"
+    file.write_bytes(Authority().certificate)
+    monkeypatch.setenv("SSL_CERT_FILE", str(file))
+
+    async def script() -> int:
+        async with serving(echo, server_context("127.0.0.1")) as address, a_caller() as caller:
+            call = Call(method="GET", url=address, timeout=20.0)
+            with pytest.raises(NoReply, match="not trusted"):
+                await caller(call)
+            file.write_bytes(authority().certificate)
+            return (await caller(call)).status
+
+    assert asyncio.run(script()) == 418
 
 
 def test_an_authority_that_is_none_is_told() -> None:

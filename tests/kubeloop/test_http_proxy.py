@@ -118,6 +118,14 @@ ENVIRONMENT = {"HTTPS_PROXY": "http://proxy:3128", "http_proxy": "plain:80", "HT
         ("https", "fd00::7", "fd00::/8", ""),
         ("https", "10.3.2.1", "10.3.2.1", ""),
         ("https", "api.test", ",", "http://proxy:3128"),
+        ("http", "a-0.a.mimir.svc.cluster.local.", ".svc,.cluster.local", ""),
+        ("http", "a-0.a.mimir.svc.cluster.local", ".cluster.local.", ""),
+        ("http", "localhost.", "", ""),
+        ("https", "API.test", "api.TEST", ""),
+        ("https", "fd00::7", "[fd00::7]", ""),
+        ("https", "fd00::7", "[fd00::7]:6443", ""),
+        ("https", "fd00::7", "[fd00::7]:443", "http://proxy:3128"),
+        ("https", "api.test", ".", "http://proxy:3128"),
     ],
 )
 def test_the_environment_names_a_proxy_and_its_exceptions(scheme: str, host: str, exempt: str, proxy: str) -> None:

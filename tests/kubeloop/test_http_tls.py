@@ -92,6 +92,44 @@ def test_a_client_certificate_is_shown_and_leaves_no_file(tmp_path: Path, monkey
     assert list(scratch.iterdir()) == []
 
 
+def test_a_client_certificate_needs_no_folder_that_can_be_written(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A container's root file system may be read-only, and nothing is mounted where temporary files go."""
+    context = server_context(tmp_path, "127.0.0.1", ask_client=True)
+    pair = signed("jane")
+    config = ClusterConfig(server="", ca=ca(), certificate=pair.certificate, key=pair.key)
+    monkeypatch.setattr(tempfile, "tempdir", str(tmp_path / "missing"))
+
+    [response] = sent(config, context=context)
+
+    assert answered(response)["peer"] == "jane"
+
+
+def test_a_pair_that_is_read_while_it_is_written_leaves_the_one_before_in_use(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("kubeloop.auth.FILES_LAST", 0.0)
+    certificate, key = tmp_path / "crt", tmp_path / "key"
+    jane, joe = signed("jane"), signed("joe")
+
+    async def scenario() -> list[str]:
+        async with serving(ok, server_context(tmp_path, "127.0.0.1", ask_client=True)) as address:
+            certificate.write_bytes(jane.certificate)
+            key.write_bytes(jane.key)
+            config = ClusterConfig(server=address, ca=ca(), certificate_file=str(certificate), key_file=str(key))
+            transport = HttpTransport(config)
+            seen = [answered(await transport.send(GET))["peer"]]
+            certificate.write_bytes(joe.certificate)
+            seen.append(answered(await transport.send(GET))["peer"])
+            key.write_bytes(joe.key)
+            seen.append(answered(await transport.send(GET))["peer"])
+            await transport.close()
+            return seen
+
+    assert asyncio.run(scenario()) == ["jane", "jane", "joe"]
+
+
 def test_a_rotated_client_certificate_is_shown_on_new_connections(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

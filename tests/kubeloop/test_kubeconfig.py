@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import base64
+import pwd
 import subprocess
 import sys
 from pathlib import Path
@@ -327,6 +328,24 @@ def test_with_neither_a_file_nor_a_pod_the_way_out_is_named(tmp_path: Path) -> N
         f"no cluster to talk to: there is no {tmp_path / 'home/.kube/config'} and this is not a pod;"
         " give a kubeconfig with --kubeconfig or KUBECONFIG"
     )
+
+
+def test_a_user_without_a_home_has_no_kubeconfig_there(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """As in a pod that runs under any number, which no list of users has."""
+
+    def nobody(_: int) -> pwd.struct_passwd:
+        raise KeyError
+
+    monkeypatch.delenv("HOME")
+    monkeypatch.setattr(pwd, "getpwuid", nobody)
+
+    with pytest.raises(ConfigError) as none:
+        find(folder=tmp_path)
+    with pytest.raises(ConfigError) as asked:
+        find(None, "dev", folder=tmp_path)
+
+    assert str(none.value).startswith("no cluster to talk to: there is no ~/.kube/config and this is not a pod")
+    assert "no kubeconfig (~/.kube/config)" in str(asked.value)
 
 
 def test_reading_a_kubeconfig_does_not_import_the_http_client() -> None:

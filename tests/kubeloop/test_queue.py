@@ -241,6 +241,9 @@ class Watching:
     def delayed(self, key: object) -> None:
         self.seen.append(f"delayed {key}")
 
+    def dropped(self, key: object) -> None:
+        self.seen.append(f"dropped {key}")
+
 
 def test_a_watcher_is_told_of_every_key_once() -> None:
     async def scenario() -> None:
@@ -263,5 +266,41 @@ def test_a_watcher_is_told_of_every_key_once() -> None:
             *("added a", "taken a", "done a", "added a", "taken a", "done a"),
             *("delayed b", "added b", "taken b", "done b"),
         ]
+
+    play(scenario)
+
+
+def test_a_key_that_is_dropped_is_not_given_out_and_may_be_asked_for_again() -> None:
+    async def scenario() -> None:
+        queue: Queue[str] = Queue()
+        watcher = queue.watcher = Watching()
+        queue.add("live")
+        queue.add("first", initial=True)
+        queue.add_after("later", 5)
+        assert queue.waiting() == ("live", "first", "later")
+
+        for key in queue.waiting():
+            queue.drop(key)
+
+        assert queue.waiting() == ()
+        assert await is_idle(queue)
+        assert watcher.seen[-3:] == ["dropped live", "dropped first", "dropped later"]
+        queue.add("later")
+        assert await drain(queue) == ["later"]
+
+    play(scenario)
+
+
+def test_a_key_that_is_dropped_in_work_is_not_given_out_again() -> None:
+    async def scenario() -> None:
+        queue: Queue[str] = Queue()
+        queue.add("a")
+        await queue.get()
+        queue.add("a")
+
+        queue.drop("a")
+        queue.done("a")
+
+        assert await is_idle(queue)
 
     play(scenario)

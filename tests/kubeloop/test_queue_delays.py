@@ -237,3 +237,26 @@ def test_when_a_key_is_due_is_known_while_somebody_has_asked_for_it() -> None:
         assert queue.due("b") is None
 
     play(scenario)
+
+
+@pytest.mark.parametrize("pause", [0, 300])
+def test_keys_that_run_again_and_again_long_before_they_are_due_leave_nothing_behind(pause: float) -> None:
+    """As one that waits for the end of a certificate, and is looked at whenever everything is."""
+
+    async def scenario() -> None:
+        queue: Queue[str] = Queue()
+        end = clock.monotonic() + 300 * 86400
+        for number in range(2000):
+            key = f"{number % 3}"
+            queue.add(key)
+            assert await queue.get() == key
+            queue.done(key)
+            queue.add_after(key, end - clock.monotonic())
+            await asyncio.sleep(pause)
+
+        assert len(queue._timeline) < 100
+        assert len(await times(queue, 3)) == 3
+        assert clock.monotonic() >= end - 1
+        assert await is_idle(queue)
+
+    play(scenario)

@@ -268,6 +268,7 @@ def operate(options: OperatorOptions, elsewhere: str = "") -> int:
     import fairlead.engine.logs  # noqa: F401  (first: it imports structlog with less)
     from fairlead.cli.failures import first_of, sentence
     from fairlead.engine.certificates.trouble import CertificateTrouble
+    from fairlead.engine.log_stream import unhindered
     from fairlead.engine.process import run
     from fairlead.engine.serving.probes import PortBusy
     from kubeloop.errors import ConfigError, KubeError
@@ -284,5 +285,5 @@ def operate(options: OperatorOptions, elsewhere: str = "") -> int:
         text = sentence(first_of(group), options.api_url, options.context, chooses=options.process == "fairlead")
     else:
         return exits.OK
-    print(f"{options.process}: {text}", file=sys.stderr)
+    unhindered(sys.stderr).write(f"{options.process}: {text}\n")
     return exits.ERROR

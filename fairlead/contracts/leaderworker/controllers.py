@@ -152,11 +152,18 @@ def _of_groups(
         measures.group_decided(key, seen, decision, now)
         nodes.decided(key, seen, decision)
 
+    wakes: list[Wake] = []
+
     def handled(seen: GroupSeen, _: Decision) -> None:
         for each in watched:
             each.gone.forget(seen.gone)
+        if not seen.pods:  # no change of the group comes any more: one more round forgets what is remembered of it
+            for key in dict.fromkeys(filter(None, map(gathering.group_of, seen.gone))):
+                for wake in wakes:
+                    wake(key, False)
 
     def subscribe(wake: Wake) -> None:
+        wakes.append(wake)
         for each in watched:
             _wake_groups(each, wake)
         nodes.subscribe(wake)

@@ -6,12 +6,8 @@ forgotten at once, both RSA 4096. Making a pair takes seconds of a processor, so
 
 from __future__ import annotations
 
-import os
 import ssl
-import tempfile
 import warnings
-from collections.abc import Iterator
-from contextlib import contextmanager
 from datetime import datetime, timedelta
 from functools import lru_cache
 
@@ -32,6 +28,7 @@ from msgspec import Struct
 
 from fairlead.engine.decide.certificate import KEYS, CertificateFacts
 from fairlead.engine.decide.trust import Authority, kept_after, kept_beside
+from kubeloop.memory_file import as_file
 from kubeloop.sealed import Unshown
 
 KEY_SIZE = 4096
@@ -173,7 +170,7 @@ def is_trusted(certificate: bytes, authority: bytes) -> bool:
 
 def load(context: ssl.SSLContext, pair: Pair) -> None:
     """Has the context show this pair; raises SSLError for what TLS refuses, such as a short key."""
-    with _as_file(pair.certificate + b"\n" + pair.key) as path:
+    with as_file(pair.certificate + b"\n" + pair.key) as path:
         context.load_cert_chain(path)
 
 
@@ -187,23 +184,6 @@ def _issued(certificate: x509.Certificate, authority: x509.Certificate) -> bool:
     except (ValueError, TypeError, UnsupportedAlgorithm, InvalidSignature):
         return False
     return True
-
-
-@contextmanager
-def _as_file(content: bytes) -> Iterator[str]:
-    """A path under which the content can be read for a moment, in memory where the system can do that."""
-    if hasattr(os, "memfd_create"):
-        descriptor = os.memfd_create("pair")
-        try:
-            os.write(descriptor, content)
-            yield f"/proc/self/fd/{descriptor}"
-        finally:
-            os.close(descriptor)
-    else:
-        with tempfile.NamedTemporaryFile() as file:
-            file.write(content)
-            file.flush()
-            yield file.name
 
 
 def _public(key: PublicKeyTypes) -> bytes:

@@ -61,9 +61,12 @@ def _service(values: Values, name: str, its_labels: dict[str, str], port: Object
 
 def deployment(values: Values) -> Object:
     chart = chart_values(CHART)
+    nearby = {"topologyKey": "kubernetes.io/hostname", "labelSelector": {"matchLabels": pod_labels()}}
+    preferred = [{"weight": 100, "podAffinityTerm": nearby}]
     pod = {
         "serviceAccountName": OPERATOR,
         "securityContext": chart["podSecurityContext"],
+        "affinity": {"podAntiAffinity": {"preferredDuringSchedulingIgnoredDuringExecution": preferred}},
         "terminationGracePeriodSeconds": GRACE_SECONDS,
         "containers": [_container(values, chart)],
         "volumes": [

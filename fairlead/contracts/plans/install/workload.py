@@ -41,9 +41,12 @@ def _service(values: Values, name: str, more: dict[str, str], port: Object) -> O
 
 def deployment(values: Values) -> Object:
     chart = chart_values(CHART)
+    nearby = {"topologyKey": "kubernetes.io/hostname", "labelSelector": {"matchLabels": selector_labels()}}
+    preferred = [{"weight": 100, "podAffinityTerm": nearby}]
     pod = {
         "serviceAccountName": NAME,
         "securityContext": chart["podSecurityContext"],
+        "affinity": {"podAntiAffinity": {"preferredDuringSchedulingIgnoredDuringExecution": preferred}},
         "containers": [_container(values, chart)],
     }
     return {

@@ -177,7 +177,7 @@ def test_pods_are_confined_and_started_as_the_contract_says() -> None:
     (container,) = spec["containers"]
 
     assert spec["terminationGracePeriodSeconds"] == 10
-    assert spec["securityContext"] == {"runAsNonRoot": True}
+    assert spec["securityContext"] == {"runAsNonRoot": True, "seccompProfile": {"type": "RuntimeDefault"}}
     assert container["securityContext"] == {
         "allowPrivilegeEscalation": False,
         "readOnlyRootFilesystem": True,

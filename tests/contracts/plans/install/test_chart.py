@@ -245,7 +245,7 @@ def test_the_chart_has_the_version_of_the_program() -> None:
 def test_pods_are_confined() -> None:
     spec = render()[("Deployment", "vela-core")]["spec"]["template"]["spec"]
 
-    assert spec["securityContext"] == {"runAsNonRoot": True}
+    assert spec["securityContext"] == {"runAsNonRoot": True, "seccompProfile": {"type": "RuntimeDefault"}}
     assert spec["containers"][0]["securityContext"] == {
         "allowPrivilegeEscalation": False,
         "readOnlyRootFilesystem": True,
