@@ -20,7 +20,7 @@ from msgspec import Struct, structs
 from structlog.types import FilteringBoundLogger
 
 from fairlead.core.act import AnyWrite, EventNote
-from fairlead.core.ask import Answer, Answers, Ask, Question
+from fairlead.core.ask import Answer, Answers, Ask, Bad, Question
 from fairlead.core.decision import Decision, Hold
 from fairlead.core.replay import DecidedRound
 from fairlead.engine.accounts import Accounts
@@ -55,6 +55,11 @@ class PassFailed(LooksAgain):
     def __init__(self, text: str, again: float | None = None) -> None:
         super().__init__(text)
         self.again = again
+
+
+class StillRefused(PassFailed):
+    """The decision wants a write of whose refusal it knows: it has nothing to say about it, and the write stays
+    unsent for as long as the refusal holds."""
 
 
 class Vanished(Exception):
@@ -161,6 +166,9 @@ class Rounds(Generic[S]):
         except (Vanished, Overtaken, Outpaced):
             failed = False
             return NotBegun(LOOK_AGAIN)
+        except StillRefused as error:
+            self.accounts.failed(key, error, clock.now())
+            raise
         except PassFailed:
             self.accounts.succeeded(key)  # the decision tells why
             raise
@@ -235,14 +243,17 @@ class Rounds(Generic[S]):
             aside=partial(self._aside, key),
         )
         self._observed(DecidedRound(self._controller.name, str(key), number, now, seen, decision), key, decision)
-        return await self._acted(key, seen, decision, now, number)
+        return await self._acted(key, seen, decision, given, now, number)
 
-    async def _acted(self, key: RolloutKey, seen: S, decision: Decision, now: datetime, number: str) -> float | None:
-        """Carries it out; seconds until to look again."""
+    async def _acted(
+        self, key: RolloutKey, seen: S, decision: Decision, given: Mapping[Question, Answer], now: datetime, number: str
+    ) -> float | None:
+        """Carries it out, up to a write of whose refusal the decision knew; seconds until to look again."""
         verdict = decision.verdict
         again = None if verdict.again is None else max(0.0, (verdict.again - now).total_seconds())
         writes = decision.reports if isinstance(verdict, Hold) else (*verdict.writes, *decision.reports)
-        sent = await self._write(key, number, seen, decision, writes)
+        allowed, refusal = _allowed(writes, given)
+        sent = await self._write(key, number, seen, decision, allowed)
         if sent == len(writes):
             self._said.give_notice(key, decision)
         for write in writes[:sent]:
@@ -250,6 +261,8 @@ class Rounds(Generic[S]):
                 self._tried.succeeded(key, write, now)
         if isinstance(verdict, Hold) and verdict.reason.fails:
             raise PassFailed(verdict.reason.word, again)
+        if refusal is not None and sent == len(allowed):
+            raise StillRefused(refusal.text or refusal.kind)
         if sent == len(writes):
             self._controller.handled(seen, decision)
             if isinstance(verdict, Hold):
@@ -373,3 +386,11 @@ class Rounds(Generic[S]):
             if self._controller.applied is not None:
                 self._controller.applied.forget(scope)
         self._watcher.vanished(key)
+
+
+def _allowed(writes: tuple[AnyWrite, ...], given: Mapping[Question, Answer]) -> tuple[tuple[AnyWrite, ...], Bad | None]:
+    """The writes before the first of which a refusal is known, and that refusal."""
+    for place, write in enumerate(writes):
+        if isinstance(answer := given.get(write), Bad):
+            return writes[:place], answer
+    return writes, None

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
-from datetime import datetime
+from datetime import datetime, timedelta
 
 from fairlead.contracts.plans.applications.kinds import ComponentStatus, LatestComponentRevision
 from fairlead.contracts.plans.decide.applications.asking import Flow, list_many, outcome
@@ -20,12 +20,14 @@ from fairlead.contracts.plans.decide.applications.seen import FamilySeen
 from fairlead.contracts.plans.decide.applications.trees import Tree, at, mapping
 from fairlead.contracts.plans.decide.applications.writes import created, deleted, reported
 from fairlead.contracts.plans.kinds import APP_ROLLOUTS, CONFIGURATIONS, ROLLOUT_TRAITS, ROLLOUTS
-from fairlead.core.act import AnyWrite, Does
-from fairlead.core.ask import Listing
+from fairlead.core.act import AnyWrite, Does, EventNote
+from fairlead.core.ask import Bad, Listing
 from fairlead.core.decision import Decision, Hold, Move, Outcome
 from fairlead.core.reason import Reason
 from kubeloop.objects.apps import CONTROLLER_REVISIONS
 
+AGAIN = timedelta(seconds=5)
+"""After so long it is looked again whether a revision may be recorded."""
 _MOST_TAKEN = 8
 """How many names in a row may be somebody else's."""
 
@@ -54,6 +56,8 @@ def _passed(seen: FamilySeen, now: datetime) -> Flow[Decision]:
             return _recorded(seen, status, number.name, number.number)
         body = body_of(seen.tree, number)
         write = created(CONTROLLER_REVISIONS, seen.namespace, body, Does.RECORD_REVISION, scope=seen.uid)
+        if isinstance(refusal := seen.answers.known.get(write), Bad):
+            return _refused(seen, f"{write.change_to} was refused: {refusal.text or refusal.kind}", now)
         return _recorded(seen, status, revision_name(seen.name, number), number, write)
     known = _recorded(seen, status, latest.name, latest.number)
     if isinstance(known.verdict, Move):
@@ -90,6 +94,12 @@ def _recorded(seen: FamilySeen, status: ComponentStatus, name: str, number: int,
     if writes:
         return Decision("record", Move(Reason.APPLYING, writes))
     return Decision("rest", Hold(Reason.COMPLETE))
+
+
+def _refused(seen: FamilySeen, text: str, now: datetime) -> Decision:
+    """What waits for the revision does not know why it is not there, and the status has no place for it."""
+    held = Hold(Reason.OBJECT_REFUSED, now + AGAIN, ((str(seen.ref), text),))
+    return Decision("record", held, tell=(EventNote(seen.ref, True, "RevisionRefused", text, repeated=True),))
 
 
 def _surplus(seen: FamilySeen, kept: tuple[ComponentRevision, ...]) -> Flow[tuple[ComponentRevision, ...]]:

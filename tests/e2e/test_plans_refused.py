@@ -1,0 +1,49 @@
+"""What the API server refuses while Applications are made: it is told, and asked for at a pace that hurts nobody."""
+
+from __future__ import annotations
+
+import asyncio
+
+from fairlead.contracts.plans.kinds import COMPONENTS, CONFIGURATIONS
+from kubeloop.objects.apps import CONTROLLER_REVISIONS
+from kubeloop.request import Transport
+from tests.e2e.application_play import ApplicationPlay, begin, component, with_applications
+from tests.e2e.clusters import Site
+from tests.e2e.meddling import EXCEEDED, Quota
+from tests.e2e.plan_play import NEW, OLD
+from tests.e2e.zones import told
+
+
+async def limited(play: ApplicationPlay, *what: str) -> Quota:
+    """Another operator goes on, of which this is refused."""
+    made: list[Quota] = []
+
+    def through(transport: Transport) -> Transport:
+        made.append(Quota(transport, *what))
+        return made[0]
+
+    await play.kill()
+    play.start(through)
+    return made[0]
+
+
+@with_applications(on=("sim",))
+async def test_a_revision_that_is_refused_is_told_and_recorded_once_it_may_be(site: Site) -> None:
+    play = await begin(site)
+    await play.apply("shop", component(OLD))
+    await play.runs("shop")
+    quota = await limited(play, "create controllerrevisions")
+
+    await play.apply("shop", component(NEW))
+    await asyncio.sleep(60)
+    (event,) = await told(site, "RevisionRefused")
+
+    assert 5 <= quota.asked <= 8
+    assert (event["regarding"]["kind"], event["regarding"]["name"]) == (COMPONENTS.kind, "web")
+    assert event["note"].startswith("ControllerRevision web-v2 was refused: ")
+    assert event["note"].endswith(EXCEEDED)
+
+    quota.holds = False
+    await play.until(lambda: "shop-v2" in site.history.objects(CONFIGURATIONS), within=30)
+
+    assert await site.get(CONTROLLER_REVISIONS, "web-v2") is not None
