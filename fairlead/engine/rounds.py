@@ -20,7 +20,7 @@ from msgspec import Struct, structs
 from structlog.types import FilteringBoundLogger
 
 from fairlead.core.act import AnyWrite, EventNote
-from fairlead.core.ask import Answer, Answers, Ask, Bad, Question
+from fairlead.core.ask import Answer, Answers, Ask, Question
 from fairlead.core.decision import Decision, Hold
 from fairlead.core.replay import DecidedRound
 from fairlead.engine.accounts import Accounts
@@ -30,8 +30,9 @@ from fairlead.engine.driver.perform import Effects, Round, WriteRefused, carry_o
 from fairlead.engine.driver.questions import AskContext, asker, bad_of
 from fairlead.engine.driver.round import Asker, Outpaced, settle
 from fairlead.engine.driver.slow_writes import SlowWrites
+from fairlead.engine.failed_passes import FailedPasses
 from fairlead.engine.round_log import RoundLog
-from fairlead.engine.tried_writes import TriedWrites
+from fairlead.engine.tried_writes import TriedWrites, before_refusal
 from kubeloop import clock
 from kubeloop.errors import ApiError
 from kubeloop.ledger import Cache, Ledger
@@ -111,6 +112,7 @@ class Rounds(Generic[S]):
         self._controller = controller
         self._ledger = terms.ledger
         self._said = RoundLog(controller, log, tell, notice)
+        self._failures = FailedPasses(controller, tell)
         self._keep = record
         self._watcher = controller.watcher
         self._outside = outside if controller.records is None else structs.replace(outside, records=controller.records)
@@ -122,6 +124,7 @@ class Rounds(Generic[S]):
             terms.write_timeout,
             controller.applied,
             terms.slow,
+            self._failures.write_failed,
         )
         self._wrote: dict[RolloutKey, tuple[str, ...]] = {}
         """Scopes that the last round of a rollout wrote to, until the caches show it; so no scope is left behind."""
@@ -166,14 +169,14 @@ class Rounds(Generic[S]):
         except (Vanished, Overtaken, Outpaced):
             failed = False
             return NotBegun(LOOK_AGAIN)
-        except StillRefused as error:
-            self.accounts.failed(key, error, clock.now())
-            raise
-        except PassFailed:
-            self.accounts.succeeded(key)  # the decision tells why
+        except PassFailed as error:
+            if isinstance(error, StillRefused):
+                self._failed(key, seen, error)
+            else:
+                self.accounts.succeeded(key)  # the decision tells why
             raise
         except Exception as error:
-            self.accounts.failed(key, error, clock.now())
+            self._failed(key, seen, error)
             if isinstance(error, ApiError) and error.retry_after is not None:
                 self._hold(key, error.retry_after)
             raise
@@ -252,7 +255,7 @@ class Rounds(Generic[S]):
         verdict = decision.verdict
         again = None if verdict.again is None else max(0.0, (verdict.again - now).total_seconds())
         writes = decision.reports if isinstance(verdict, Hold) else (*verdict.writes, *decision.reports)
-        allowed, refusal = _allowed(writes, given)
+        allowed, refusal = before_refusal(writes, given)
         sent = await self._write(key, number, seen, decision, allowed)
         if sent == len(writes):
             self._said.give_notice(key, decision)
@@ -325,6 +328,11 @@ class Rounds(Generic[S]):
                 f"controller {self._controller.name} does not say that it writes {', '.join(sorted(undeclared))}"
             )
 
+    def _failed(self, key: RolloutKey, seen: S, error: Exception) -> None:
+        now = clock.now()
+        failure = self.accounts.failed(key, error, now, refused=isinstance(error, StillRefused))
+        self._failures.failed(key, seen, failure, now)
+
     def _hold(self, key: RolloutKey, seconds: float) -> None:
         self._held[key] = clock.monotonic() + min(seconds, LONGEST_HOLD)
 
@@ -386,11 +394,3 @@ class Rounds(Generic[S]):
             if self._controller.applied is not None:
                 self._controller.applied.forget(scope)
         self._watcher.vanished(key)
-
-
-def _allowed(writes: tuple[AnyWrite, ...], given: Mapping[Question, Answer]) -> tuple[tuple[AnyWrite, ...], Bad | None]:
-    """The writes before the first of which a refusal is known, and that refusal."""
-    for place, write in enumerate(writes):
-        if isinstance(answer := given.get(write), Bad):
-            return writes[:place], answer
-    return writes, None

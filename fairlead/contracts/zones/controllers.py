@@ -114,6 +114,7 @@ def zones(
         observe=observe,
         explain=explain,
         observed=gathering.observed,
+        rolled=gathering.zone_ref,
         watcher=GroupSeries(metrics),
         optional=tuple(one for each in watched.values() for one in (each.budgets.informer, each.checks.informer)),
     )

@@ -1,0 +1,101 @@
+"""Writes that a quota or a policy refuses: the rollout stands still, says why in the cluster, and goes on after it."""
+
+from __future__ import annotations
+
+import asyncio
+
+from fairlead.core.outcome import FAILED
+from fairlead.engine.failed_passes import FAILING
+from fairlead.engine.manager import Manager
+from kubeloop.request import Transport
+from tests.contracts.leaderworker.decide.sets import a_set
+from tests.e2e.clusters import Site, everywhere
+from tests.e2e.environments import Scene, V, W, manifest, on_clusters
+from tests.e2e.history import Tree
+from tests.e2e.leaderworker_play import begin
+from tests.e2e.leaderworkers import with_sets
+from tests.e2e.meddling import EXCEEDED, Quota
+from tests.e2e.operators import Operator
+from tests.e2e.rollouts import SECOND, is_complete, roll, three_zones
+from tests.e2e.zones import begin as begin_zones
+from tests.e2e.zones import told
+
+
+async def outcome(manager: Manager | None) -> str:
+    """As the operator tells it of its only rollout."""
+    assert manager is not None
+    (shown,) = (await manager.report("operator", [])).items
+    return shown.outcome
+
+
+def about(event: Tree) -> tuple[str, str]:
+    return event["regarding"]["kind"], event["regarding"]["name"]
+
+
+@everywhere(on=("sim",))
+async def test_a_pod_that_may_not_be_deleted_is_told_by_its_zone(site: Site) -> None:
+    made: list[Quota] = []
+
+    def through(transport: Transport) -> Transport:
+        made.append(Quota(transport, "delete pods"))
+        return made[0]
+
+    await three_zones(site)
+    operator = Operator(site, through=through)
+    await begin_zones(site, operator)
+
+    await roll(site)
+    await asyncio.sleep(60)
+    (event,) = await told(site, FAILING)
+
+    assert about(event) == ("StatefulSet", "ingester-zone-a")
+    assert event["note"].endswith(EXCEEDED)
+    assert await outcome(operator.manager) == FAILED
+
+    made[0].holds = False
+    await site.until(lambda: is_complete(site, SECOND))
+
+
+@with_sets(on=("sim",))
+async def test_a_revision_that_may_not_be_recorded_is_told_by_its_set(site: Site) -> None:
+    play = await begin(site)
+    await play.kill()
+    quota = Quota(site.ground.transport("admin"), "create controllerrevisions")
+    play.start(quota)
+
+    await play.create(a_set())
+    await asyncio.sleep(60)
+    (event,) = await told(site, FAILING)
+
+    assert about(event) == ("LeaderWorkerSet", "a")
+    assert event["note"].endswith(EXCEEDED)
+    assert await outcome(play.operator.manager) == FAILED
+
+    quota.holds = False
+    await play.available()
+
+
+@on_clusters(begins=False, on=("sim",))
+async def test_a_status_that_may_not_be_written_is_told_by_its_environment(scene: Scene) -> None:
+    made: list[Quota] = []
+
+    def through(transport: Transport) -> Transport:
+        made.append(Quota(transport, "update materializes/status"))
+        made[0].holds = False
+        return made[0]
+
+    scene.operator.through = through
+    await scene.operator.start()
+    await scene.apply(manifest(V))
+    await scene.promoted(1)
+    made[0].holds = True
+
+    await scene.apply(manifest(W))
+    await asyncio.sleep(60)
+    (event,) = await told(scene.site, FAILING)
+
+    assert about(event) == ("Materialize", "m")
+    assert event["note"].endswith(EXCEEDED)
+
+    made[0].holds = False
+    await scene.promoted(2, within=300)
