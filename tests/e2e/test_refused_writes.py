@@ -7,9 +7,10 @@ import asyncio
 from fairlead.core.outcome import FAILED
 from fairlead.engine.failed_passes import FAILING
 from fairlead.engine.manager import Manager
-from kubeloop.request import Transport
+from kubeloop.objects.meta import Ref
+from kubeloop.request import Transport, delete
 from tests.contracts.leaderworker.decide.sets import a_set
-from tests.e2e.clusters import Site, everywhere
+from tests.e2e.clusters import SERVICE_ACCOUNTS, Site, everywhere
 from tests.e2e.environments import Scene, V, W, manifest, on_clusters
 from tests.e2e.history import Tree
 from tests.e2e.leaderworker_play import begin
@@ -18,7 +19,7 @@ from tests.e2e.meddling import EXCEEDED, Quota
 from tests.e2e.operators import Operator
 from tests.e2e.rollouts import SECOND, is_complete, roll, three_zones
 from tests.e2e.zones import begin as begin_zones
-from tests.e2e.zones import told
+from tests.e2e.zones import change, told
 
 
 async def outcome(manager: Manager | None) -> str:
@@ -99,3 +100,25 @@ async def test_a_status_that_may_not_be_written_is_told_by_its_environment(scene
 
     made[0].holds = False
     await scene.promoted(2, within=300)
+
+
+@on_clusters(on=("sim",))
+async def test_an_object_that_a_finalizer_keeps_is_told_as_one_that_goes_and_is_made_again(scene: Scene) -> None:
+    await scene.apply(manifest(V))
+    await scene.promoted(1)
+    await change(scene.site, SERVICE_ACCOUNTS, "m", {"metadata": {"finalizers": ["example.test/kept"]}})
+    await scene.site.client.call(delete(Ref(SERVICE_ACCOUNTS, scene.site.namespace, "m")))
+
+    await asyncio.sleep(30)
+    said = [line for line in scene.operator.said("ObjectsGoing") if "serviceaccount/m" in line]
+
+    assert said
+    assert all("it is being deleted, and is made again then" in line for line in said)
+    assert not scene.operator.said("ObjectUndone")
+
+    await change(scene.site, SERVICE_ACCOUNTS, "m", {"metadata": {"finalizers": None}})
+    await asyncio.sleep(20)
+    found = await scene.site.get(SERVICE_ACCOUNTS, "m")
+
+    assert found is not None
+    assert "deletionTimestamp" not in found["metadata"]
