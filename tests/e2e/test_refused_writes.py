@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import asyncio
 
+from fairlead.contracts.environments.kinds import BALANCERS
 from fairlead.core.outcome import FAILED
 from fairlead.engine.failed_passes import FAILING
 from fairlead.engine.manager import Manager
+from kubeloop.objects.apps import DEPLOYMENTS
 from kubeloop.objects.meta import Ref
 from kubeloop.request import Transport, delete
 from tests.contracts.leaderworker.decide.sets import a_set
@@ -122,3 +124,33 @@ async def test_an_object_that_a_finalizer_keeps_is_told_as_one_that_goes_and_is_
 
     assert found is not None
     assert "deletionTimestamp" not in found["metadata"]
+
+
+@on_clusters(begins=False, on=("sim",))
+async def test_a_balancer_whose_deployment_may_not_come_back_is_not_ready(scene: Scene) -> None:
+    made: list[Quota] = []
+
+    def through(transport: Transport) -> Transport:
+        made.append(Quota(transport, "patch deployments"))
+        made[0].holds = False
+        return made[0]
+
+    async def is_ready() -> bool:
+        found = (await scene.read(BALANCERS)).get("status", {}).get("conditions", ())
+        return [each["status"] for each in found] == ["True"]
+
+    scene.operator.through = through
+    await scene.operator.start()
+    await scene.apply(manifest(V))
+    await scene.promoted(1)
+    await scene.until(is_ready)
+    made[0].holds = True
+    resource_id = (await scene.read(BALANCERS))["status"]["resourceId"]
+
+    await scene.site.client.call(delete(Ref(DEPLOYMENTS, scene.site.namespace, f"mz{resource_id}-balancerd")))
+    await asyncio.sleep(20)
+
+    assert not await is_ready()
+
+    made[0].holds = False
+    await scene.until(is_ready, within=300)
