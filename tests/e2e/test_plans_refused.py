@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import asyncio
 
-from fairlead.contracts.plans.kinds import COMPONENTS, CONFIGURATIONS
+from fairlead.contracts.plans.kinds import COMPONENTS, CONFIGURATIONS, ROLLOUT_TRAITS, SUCCEEDED
 from kubeloop.objects.apps import CONTROLLER_REVISIONS
 from kubeloop.request import Transport
 from tests.e2e.application_play import ApplicationPlay, begin, component, with_applications
 from tests.e2e.clusters import Site
+from tests.e2e.history import Tree
 from tests.e2e.meddling import EXCEEDED, Quota
-from tests.e2e.plan_play import NEW, OLD
+from tests.e2e.plan_play import NEW, OLD, batches
 from tests.e2e.zones import told
 
 
@@ -47,3 +48,31 @@ async def test_a_revision_that_is_refused_is_told_and_recorded_once_it_may_be(si
     await play.until(lambda: "shop-v2" in site.history.objects(CONFIGURATIONS), within=30)
 
     assert await site.get(CONTROLLER_REVISIONS, "web-v2") is not None
+
+
+@with_applications(on=("sim",))
+async def test_a_rollout_that_may_not_be_changed_is_told_by_its_configuration(site: Site) -> None:
+    def rolled(image: str) -> Tree:
+        return component(image, {"name": "rollout", "properties": batches(1, 1, targetSize=2)})
+
+    def synced() -> Tree:
+        status = site.history.objects(CONFIGURATIONS).get("shop-v2", {}).get("status", {})
+        found: list[Tree] = status.get("conditions", [])
+        return next((each for each in found if each["type"] == "Synced"), {})
+
+    play = await begin(site)
+    await play.apply("shop", rolled(OLD))
+    await play.until(lambda: play.state("web") == SUCCEEDED)
+    quota = await limited(play, "patch rollouttraits")
+
+    await play.apply("shop", rolled(NEW))
+    await asyncio.sleep(60)
+    await site.history.caught_up()
+
+    assert 5 <= quota.asked <= 8
+    assert synced()["status"] == "False"
+    assert "was refused: patch rollouttraits/web" in synced()["message"]
+
+    quota.holds = False
+    await play.until(lambda: synced()["status"] == "True" and play.state("web") == SUCCEEDED, within=60)
+    assert play.object(ROLLOUT_TRAITS, "web")["spec"]["targetRef"]["name"] == "web-v2"

@@ -265,7 +265,9 @@ def _watched(
         status = given.said(status, ROLLING_CONDITION, False, "no rollout is under way")
     ill = next((each for each in services if not each.healthy), None)
     is_well = ill is None and bool(services)
-    text = "every workload is ready" if ill is None else ill.message
+    text = "every workload is ready" if is_well else f"{current.name} has no workloads yet"
+    if ill is not None:
+        text = ill.message
     status = replace(status, services=services, status=RUNNING if is_well else HEALTH_CHECKING)
     status = given.said(status, HEALTH_CHECK, is_well, text)
     hold = Hold(Reason.COMPLETE)
