@@ -15,6 +15,7 @@ from fairlead.contracts.apiversions.kubelet_nudge import KubeletNudge
 from fairlead.contracts.apiversions.settings import ApiVersionsSettings, CertificateSettings
 from fairlead.core.decision import Decision
 from fairlead.engine.certificates import pairs
+from fairlead.engine.failed_passes import FAILING
 from fairlead.engine.metrics import Metrics
 from fairlead.engine.part import PartContext
 from kubeloop import clock, request
@@ -27,13 +28,14 @@ from kubeloop.objects.meta import Ref
 from kubeloop.request import Request, Response, Transport, path_of
 from kubesim.pki import Authority
 from tests.e2e.api_commands import api
-from tests.e2e.certifying import CertificateWorld, a_certificate_world, bundle_of
+from tests.e2e.certifying import SECRET, CertificateWorld, a_certificate_world, bundle_of
 from tests.e2e.clusters import CUSTOM_RESOURCES, Site, everywhere
 from tests.e2e.conversions import NAME
 from tests.e2e.definitions import tree_of
 from tests.e2e.pairs import LOCAL
 from tests.e2e.processes import started
 from tests.e2e.service_proxy import a_pod, pod
+from tests.e2e.zones import change
 from tests.engine.alone import caches_of, decided_again
 from tests.engine.world import Log
 
