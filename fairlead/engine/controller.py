@@ -168,7 +168,7 @@ class Controller(Struct, Generic[S], frozen=True):
     """What the guard of versions reads of the object that a Snapshot is about; None there: it is not known. None here:
     its rounds are about no object of a kind of ours."""
     rolled: Callable[[S, str], Ref | None] | None = None
-    """The object with this UID, where a Snapshot is about several of which none is of a kind of ours."""
+    """What is rolled under this UID, which is that of a write's scope, where that is of no kind of ours."""
     applied: Applied | None = None
     """What was applied by its rounds; it is in their Snapshots."""
     records: Records | None = None

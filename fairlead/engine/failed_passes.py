@@ -51,4 +51,5 @@ class FailedPasses(Generic[S]):
         if self._controller.guards is not None:
             guarded = self._controller.guards(seen)
             return guarded.ref if guarded is not None and guarded.is_told else None
-        return None if write is None or self._controller.rolled is None else self._controller.rolled(seen, write.scope)
+        scope = "" if write is None else write.scope
+        return None if self._controller.rolled is None else self._controller.rolled(seen, scope)
