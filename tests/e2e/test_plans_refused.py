@@ -4,15 +4,16 @@ from __future__ import annotations
 
 import asyncio
 
-from fairlead.contracts.plans.kinds import COMPONENTS, CONFIGURATIONS, ROLLOUT_TRAITS, SUCCEEDED
+from fairlead.contracts.plans.kinds import APPLICATIONS, COMPONENTS, CONFIGURATIONS, ROLLOUT_TRAITS, SUCCEEDED
 from kubeloop.objects.apps import CONTROLLER_REVISIONS
-from kubeloop.request import Transport
+from kubeloop.objects.meta import Ref
+from kubeloop.request import Transport, delete
 from tests.e2e.application_play import ApplicationPlay, begin, component, with_applications
 from tests.e2e.clusters import Site
 from tests.e2e.history import Tree
 from tests.e2e.meddling import EXCEEDED, Quota
 from tests.e2e.plan_play import NEW, OLD, batches
-from tests.e2e.zones import told
+from tests.e2e.zones import change, told
 
 
 async def limited(play: ApplicationPlay, *what: str) -> Quota:
@@ -76,3 +77,23 @@ async def test_a_rollout_that_may_not_be_changed_is_told_by_its_configuration(si
     quota.holds = False
     await play.until(lambda: synced()["status"] == "True" and play.state("web") == SUCCEEDED, within=60)
     assert play.object(ROLLOUT_TRAITS, "web")["spec"]["targetRef"]["name"] == "web-v2"
+
+
+@with_applications(on=("sim",))
+async def test_a_component_that_a_finalizer_keeps_is_named_and_made_again(site: Site) -> None:
+    play = await begin(site)
+    await play.apply("shop", component(OLD))
+    await play.runs("shop")
+    await change(site, COMPONENTS, "web", {"metadata": {"finalizers": ["example.test/kept"]}})
+    await site.client.call(delete(Ref(COMPONENTS, site.namespace, "web")))
+
+    await play.apply("shop", component(NEW))
+    await asyncio.sleep(30)
+    await site.history.caught_up()
+    conditions = site.history.objects(APPLICATIONS)["shop"]["status"]["conditions"]
+
+    (built,) = [each for each in conditions if each["type"] == "Built"]
+    assert built["message"] == "waiting for the Component web to be gone: it is being deleted"
+
+    await change(site, COMPONENTS, "web", {"metadata": {"finalizers": None}})
+    await play.until(lambda: "shop-v2" in site.history.objects(CONFIGURATIONS), within=30)

@@ -197,6 +197,8 @@ def _components(given: _Given, status: ApplicationStatus, missing: list[Rendered
     trees = yield from read_all(Ref(COMPONENTS, seen.namespace, each.name) for each in missing)
     writes = [*component_writes(seen, zip(missing, trees, strict=True))]
     text = f"waiting for the revision of the component {missing[0].name}"
+    if trees[0] is not None and trees[0].is_leaving:
+        text = f"waiting for the {trees[0].shown} to be gone: it is being deleted"
     status = given.said(replace(status, status=RENDERING), BUILT, False, text)
     refusal = _refused(seen, writes)
     if writes and not refusal:
