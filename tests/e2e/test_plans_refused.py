@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import asyncio
 
+import pytest
+
 from fairlead.contracts.plans.kinds import APPLICATIONS, COMPONENTS, CONFIGURATIONS, ROLLOUT_TRAITS, SUCCEEDED
 from kubeloop.objects.apps import CONTROLLER_REVISIONS
 from kubeloop.objects.meta import Ref
@@ -13,6 +15,7 @@ from tests.e2e.clusters import Site
 from tests.e2e.history import Tree
 from tests.e2e.meddling import EXCEEDED, Quota
 from tests.e2e.plan_play import NEW, OLD, batches
+from tests.e2e.webhooks import MUTATING, answering, install, patching, rule, serve
 from tests.e2e.zones import change, told
 
 
@@ -97,3 +100,29 @@ async def test_a_component_that_a_finalizer_keeps_is_named_and_made_again(site: 
 
     await change(site, COMPONENTS, "web", {"metadata": {"finalizers": None}})
     await play.until(lambda: "shop-v2" in site.history.objects(CONFIGURATIONS), within=30)
+
+
+@pytest.mark.parametrize("taken", ["ownerReferences", "labels"])
+@with_applications(on=("sim",))
+async def test_a_revision_whose_marks_admission_takes_away_is_recorded_once(site: Site, taken: str) -> None:
+    made: list[str] = []
+
+    def stripped(review: Tree) -> Tree:
+        made.append(review["name"])
+        if len(made) > 5:
+            return {"allowed": False, "status": {"message": "that is enough"}}
+        return patching({"op": "remove", "path": f"/metadata/{taken}"})
+
+    hook = {"clientConfig": await serve(site, answering(stripped)), "rules": [rule("CREATE", "controllerrevisions")]}
+    await install(site, MUTATING, "strips", hook)
+    play = await begin(site)
+    await play.apply("shop", component(OLD))
+    await asyncio.sleep(30)
+    (event,) = await told(site, "RevisionChanged")
+
+    assert made == ["web-v1"]
+    assert "ControllerRevision web-v1 was recorded for this Component" in event["note"]
+
+    await site.client.call(delete(Ref(MUTATING, "", "strips")))
+    await site.client.call(delete(Ref(CONTROLLER_REVISIONS, site.namespace, "web-v1")))
+    await play.runs("shop")
