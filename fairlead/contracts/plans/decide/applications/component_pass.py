@@ -110,6 +110,8 @@ def _lost(seen: FamilySeen, status: ComponentStatus) -> Flow[str]:
     found = (yield from named_revisions(seen.namespace, (recorded.name,))).get(recorded.name)
     if found is None or found.tree.is_leaving or found.spec != seen.object.spec:
         return ""
+    if (found.tree.controller or {}).get("uid") not in (None, seen.uid):  # of a Component that is gone, as in a backup
+        return ""
     return (
         f"the ControllerRevision {recorded.name} was recorded for this Component, and somebody took its label or its "
         "owner: delete it, and the spec is recorded again"
