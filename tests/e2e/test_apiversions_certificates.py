@@ -113,6 +113,27 @@ async def test_a_replica_that_the_leader_does_not_reach_holds_a_rotation_up_and_
         assert world.failures == []
 
 
+@everywhere(controllers=False, on=("sim",))
+async def test_a_secret_that_may_not_be_changed_is_told_and_made_again_once_it_is_deleted(site: Site) -> None:
+    async with a_certificate_world(site, overlap=5.0) as world:
+        await steady(world, site)
+        leader, other = world.replicas
+        world.unreachable.add(other.address)
+        await api(site.client, "certs", "rotate", "-n", site.namespace, "--wait", "no")
+        await site.until(lambda: "CertificateUnshown" in leader.reasons, within=300, every=1)
+        await change(site, SECRETS, SECRET, {"immutable": True})
+        world.unreachable.clear()
+
+        await site.until(lambda: leader.reasons[-1] == FAILING, within=120, every=1)
+
+        assert f"patch secrets/{SECRET}" in leader.told[-1].text
+        assert "field is immutable" in leader.told[-1].text
+        assert world.failures == []
+
+        await site.client.call(request.delete(Ref(SECRETS, site.namespace, SECRET)))
+        await site.until(lambda: leader.reasons[-1] == "CertificateRotated", within=120, every=1)
+
+
 @everywhere(controllers=False, long=True)
 async def test_a27_a_pair_of_another_authority_is_trusted_before_it_is_served(site: Site) -> None:
     name = f"fairlead.{site.namespace}.svc"
