@@ -15,8 +15,12 @@ from fairlead.core.decision import Decision, Hold
 from fairlead.core.explain import key_of_wait
 from fairlead.engine.controller import RolloutKey
 from kubeloop.clock import Moment
+from kubeloop.errors import ApiError
 
 S = TypeVar("S")
+
+REFUSALS = (400, 403, 404, 422, 500)
+"""What the API server answers when a write will not do: 500 where a webhook cannot be asked."""
 
 
 class Account(Struct, Generic[S], frozen=True):
@@ -34,6 +38,12 @@ class PassFailure(Struct, frozen=True):
 
     text: str
     since: Moment
+    refused: bool = False
+    """Whether the API server said no the last time, or somebody whom it asked could not be asked."""
+
+    def lasts(self, seconds: float, now: datetime) -> bool:
+        """Whether something was refused in passes of so many seconds, so that it does not pass by itself."""
+        return self.refused and (now - self.since.at).total_seconds() >= seconds
 
 
 class Accounts(Generic[S]):
@@ -59,10 +69,13 @@ class Accounts(Generic[S]):
         """The pass ended well."""
         self._failures.pop(key, None)
 
-    def failed(self, key: RolloutKey, error: Exception, now: datetime) -> None:
+    def failed(self, key: RolloutKey, error: Exception, now: datetime, *, refused: bool = False) -> PassFailure:
         before = self._failures.get(key)
         since = Moment(now) if before is None else before.since
-        self._failures[key] = PassFailure(" ".join(str(error).split()), since)
+        failure = self._failures[key] = PassFailure(
+            " ".join(str(error).split()), since, refused or (isinstance(error, ApiError) and error.status in REFUSALS)
+        )
+        return failure
 
     def forget(self, key: RolloutKey) -> None:
         """The rollout is gone."""

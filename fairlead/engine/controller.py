@@ -22,7 +22,7 @@ from fairlead.engine.decide.guard import GuardedObject
 from fairlead.engine.driver.applied import Applied
 from fairlead.engine.driver.round import MOST_AT_ONCE, Asker
 from kubeloop.informer import Informer
-from kubeloop.objects.meta import Resource
+from kubeloop.objects.meta import Ref, Resource
 from kubeloop.queue import QueueWatcher
 from kubeloop.records import Records
 from kubeloop.store import Named
@@ -167,6 +167,8 @@ class Controller(Struct, Generic[S], frozen=True):
     guards: Callable[[S], GuardedObject | None] | None = None
     """What the guard of versions reads of the object that a Snapshot is about; None there: it is not known. None here:
     its rounds are about no object of a kind of ours."""
+    rolled: Callable[[S, str], Ref | None] | None = None
+    """What is rolled under this UID, which is that of a write's scope, where that is of no kind of ours."""
     applied: Applied | None = None
     """What was applied by its rounds; it is in their Snapshots."""
     records: Records | None = None

@@ -19,16 +19,19 @@ from msgspec import Struct, structs
 from fairlead import __version__
 from fairlead.core.decision import Hold
 from fairlead.core.explain import Block, Explain, OperatorReport, Source, Undecided
+from fairlead.core.outcome import FAILED, MOVING, WAITING
 from fairlead.core.reason import Reason, ReasonKind
 from fairlead.engine.accounts import Account, Accounts, PassFailure, verdict_key
 from fairlead.engine.controller import Controller, RolloutKey
+from fairlead.engine.failed_passes import FAILING
 from fairlead.engine.serving.routes import text
 from kubeloop import clock
 from kubeloop.calls import Call, Handler, Reply
 
 PATH = "/fairlead/explain"
 JSON = (("Content-Type", "application/json"),)
-FAILING = "PassFailed"
+STANDS_AFTER = 30.0
+"""Seconds for which something is refused before its rollout counts as one that does not go on."""
 
 
 class ExplainedController(Struct, frozen=True):
@@ -99,9 +102,11 @@ def document(told: ExplainedController, key: RolloutKey, now: datetime) -> Expla
         lanes=tuple(structs.replace(lane, waits=_dated(lane.waits, account)) for lane in shown.stands.lanes),
     )
     due = told.due(key)
+    stands_still = failure is not None and failure.lasts(STANDS_AFTER, now) and shown.outcome in (MOVING, WAITING)
     return structs.replace(
         shown,
         stands=stands,
+        outcome=FAILED if stands_still else shown.outcome,
         blocked_by=(*_engine_waits(key, told, failure, now), *_dated(shown.blocked_by, account)),
         again=None if due is None else now + timedelta(seconds=due),
         source=Source(

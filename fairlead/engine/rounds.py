@@ -30,8 +30,9 @@ from fairlead.engine.driver.perform import Effects, Round, WriteRefused, carry_o
 from fairlead.engine.driver.questions import AskContext, asker, bad_of
 from fairlead.engine.driver.round import Asker, Outpaced, settle
 from fairlead.engine.driver.slow_writes import SlowWrites
+from fairlead.engine.failed_passes import FailedPasses
 from fairlead.engine.round_log import RoundLog
-from fairlead.engine.tried_writes import TriedWrites
+from fairlead.engine.tried_writes import TriedWrites, before_refusal
 from kubeloop import clock
 from kubeloop.errors import ApiError
 from kubeloop.ledger import Cache, Ledger
@@ -55,6 +56,11 @@ class PassFailed(LooksAgain):
     def __init__(self, text: str, again: float | None = None) -> None:
         super().__init__(text)
         self.again = again
+
+
+class StillRefused(PassFailed):
+    """The decision wants a write of whose refusal it knows: it has nothing to say about it, and the write stays
+    unsent for as long as the refusal holds."""
 
 
 class Vanished(Exception):
@@ -106,6 +112,7 @@ class Rounds(Generic[S]):
         self._controller = controller
         self._ledger = terms.ledger
         self._said = RoundLog(controller, log, tell, notice)
+        self._failures = FailedPasses(controller, tell)
         self._keep = record
         self._watcher = controller.watcher
         self._outside = outside if controller.records is None else structs.replace(outside, records=controller.records)
@@ -117,6 +124,7 @@ class Rounds(Generic[S]):
             terms.write_timeout,
             controller.applied,
             terms.slow,
+            self._failures.write_failed,
         )
         self._wrote: dict[RolloutKey, tuple[str, ...]] = {}
         """Scopes that the last round of a rollout wrote to, until the caches show it; so no scope is left behind."""
@@ -170,11 +178,14 @@ class Rounds(Generic[S]):
         except (Vanished, Overtaken, Outpaced):
             failed = False
             return NotBegun(LOOK_AGAIN)
-        except PassFailed:
-            self.accounts.succeeded(key)  # the decision tells why
+        except PassFailed as error:
+            if isinstance(error, StillRefused):
+                self._failed(key, seen, error)
+            else:
+                self.accounts.succeeded(key)  # the decision tells why
             raise
         except Exception as error:
-            self.accounts.failed(key, error, clock.now())
+            self._failed(key, seen, error)
             if isinstance(error, ApiError) and error.retry_after is not None:
                 self._hold(key, error.retry_after)
             raise
@@ -244,14 +255,17 @@ class Rounds(Generic[S]):
             aside=partial(self._aside, key),
         )
         self._observed(DecidedRound(self._controller.name, str(key), number, now, seen, decision), key, decision)
-        return await self._acted(key, seen, decision, now, number)
+        return await self._acted(key, seen, decision, given, now, number)
 
-    async def _acted(self, key: RolloutKey, seen: S, decision: Decision, now: datetime, number: str) -> float | None:
-        """Carries it out; seconds until to look again."""
+    async def _acted(
+        self, key: RolloutKey, seen: S, decision: Decision, given: Mapping[Question, Answer], now: datetime, number: str
+    ) -> float | None:
+        """Carries it out, up to a write of whose refusal the decision knew; seconds until to look again."""
         verdict = decision.verdict
         again = None if verdict.again is None else max(0.0, (verdict.again - now).total_seconds())
         writes = decision.reports if isinstance(verdict, Hold) else (*verdict.writes, *decision.reports)
-        sent = await self._write(key, number, seen, decision, writes)
+        allowed, refusal = before_refusal(writes, given)
+        sent = await self._write(key, number, seen, decision, allowed)
         if sent == len(writes):
             self._said.give_notice(key, decision)
         for write in writes[:sent]:
@@ -259,6 +273,8 @@ class Rounds(Generic[S]):
                 self._tried.succeeded(key, write, now)
         if isinstance(verdict, Hold) and verdict.reason.fails:
             raise PassFailed(verdict.reason.word, again)
+        if refusal is not None and sent == len(allowed):
+            raise StillRefused(refusal.text or refusal.kind)
         if sent == len(writes):
             self._controller.handled(seen, decision)
             if isinstance(verdict, Hold):
@@ -320,6 +336,11 @@ class Rounds(Generic[S]):
             raise TypeError(
                 f"controller {self._controller.name} does not say that it writes {', '.join(sorted(undeclared))}"
             )
+
+    def _failed(self, key: RolloutKey, seen: S, error: Exception) -> None:
+        now = clock.now()
+        failure = self.accounts.failed(key, error, now, refused=isinstance(error, StillRefused))
+        self._failures.failed(key, seen, failure, now)
 
     def _hold(self, key: RolloutKey, seconds: float) -> None:
         self._held[key] = clock.monotonic() + min(seconds, LONGEST_HOLD)

@@ -3,6 +3,7 @@ again at once."""
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from datetime import datetime
 
 from msgspec import Struct
@@ -55,3 +56,13 @@ class TriedWrites:
 
     def forget(self, key: RolloutKey) -> None:
         self._tried.pop(key, None)
+
+
+def before_refusal(
+    writes: tuple[AnyWrite, ...], given: Mapping[Question, Answer]
+) -> tuple[tuple[AnyWrite, ...], Bad | None]:
+    """The writes before the first of which a refusal is known, and that refusal."""
+    for place, write in enumerate(writes):
+        if isinstance(answer := given.get(write), Bad):
+            return writes[:place], answer
+    return writes, None

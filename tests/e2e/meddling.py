@@ -6,7 +6,11 @@ import asyncio
 from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
 from contextlib import AbstractAsyncContextManager, asynccontextmanager
 
+import msgspec
+
 from kubeloop.request import Request, Response, Stream, Transport, place_of
+
+EXCEEDED = "exceeded quota: few"
 
 
 class _Through:
@@ -59,6 +63,26 @@ class Meddling(_Through):
             self.done = True
             await self._before(request)
         return await super().send(request)
+
+
+class Quota(_Through):
+    """What a quota or a policy of somebody refuses while `holds`: this verb on this resource, like `delete pods`."""
+
+    def __init__(self, transport: Transport, *refused: str) -> None:
+        super().__init__(transport)
+        self.holds = True
+        self.asked = 0
+        """How often something was refused."""
+        self._refused = refused
+
+    async def send(self, request: Request) -> Response:
+        place = place_of(request.path)
+        resource = f"{place.plural}/{place.subresource}" if place.subresource else place.plural
+        if not self.holds or f"{request.verb} {resource}" not in self._refused:
+            return await super().send(request)
+        self.asked += 1
+        status = {"kind": "Status", "apiVersion": "v1", "code": 403, "reason": "Forbidden", "message": EXCEEDED}
+        return Response(403, msgspec.json.encode(status))
 
 
 class Losing:

@@ -16,9 +16,13 @@ from fairlead.contracts.apiversions.kinds import CA_MANAGER, CONVERTIBLE, MANAGE
 from fairlead.contracts.apiversions.source_files import RuleMap
 from fairlead.engine.decide.owned_definitions import BUNDLE, owns
 from fairlead.engine.decide.registration import Tree
+from fairlead.engine.failed_passes import FAILING
+from kubeloop import request
 from kubeloop.client import Client
 from kubeloop.errors import TransportError
+from kubeloop.objects.admissionregistration import VALIDATING
 from kubeloop.objects.core import CONFIGMAPS, PODS
+from kubeloop.objects.meta import Ref
 from kubeloop.request import MERGE_PATCH, Request, path_of
 from kubesim.faults import Fault, Faulty
 from tests.e2e.api_commands import api
@@ -28,6 +32,7 @@ from tests.e2e.converting_operator import rules_in_a_map, without_map
 from tests.e2e.replicated_operator import DROPPED, LOST, SERVICE, Replica, Replicas
 from tests.e2e.service_proxy import pod
 from tests.e2e.tellings import tellings
+from tests.e2e.webhooks import answering, install, rule, serve
 from tests.e2e.widgets import Widgets, a_version, body_of, called, widgets
 
 NOBODY = {"strategy": "None"}
@@ -501,6 +506,31 @@ async def test_people_are_told_that_nobody_converts_while_the_next_repair_is_wai
     await site.until(is_told, every=0.1)
     await site.until(lambda: is_attached(kind), every=0.1)
     await site.until(lambda: probe_of(replica, kind) == "answers", every=0.1)
+
+
+@everywhere(controllers=False, on=("sim",))
+async def test_a_conversion_that_may_not_be_put_back_is_told(site: Site) -> None:
+    kind, *_ = await attached_by_one(site)
+    told = await tellings(site)
+
+    def judged(review: Tree) -> Tree:
+        return {"allowed": conversion(review["object"]) == NOBODY, "status": {"message": "no webhooks here"}}
+
+    policy = {
+        "clientConfig": await serve(site, answering(judged)),
+        "rules": [rule("UPDATE", "customresourcedefinitions")],
+    }
+    await install(site, VALIDATING, "no-conversion", policy)
+    await unconvert(site, kind)
+    await site.until(lambda: told.has(FAILING), every=0.1)
+    (event,) = await told.all(FAILING)
+
+    assert event["regarding"]["name"] == kind.name
+    assert "no webhooks here" in event["note"]
+
+    await site.client.call(request.delete(Ref(VALIDATING, "", "no-conversion")))
+    await site.until(lambda: is_attached(kind), every=0.1)
+    await site.until(lambda: told.has("ConversionLost"), every=0.1)
 
 
 @everywhere(controllers=False)

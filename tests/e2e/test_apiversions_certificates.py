@@ -15,6 +15,7 @@ from fairlead.contracts.apiversions.kubelet_nudge import KubeletNudge
 from fairlead.contracts.apiversions.settings import ApiVersionsSettings, CertificateSettings
 from fairlead.core.decision import Decision
 from fairlead.engine.certificates import pairs
+from fairlead.engine.failed_passes import FAILING
 from fairlead.engine.metrics import Metrics
 from fairlead.engine.part import PartContext
 from kubeloop import clock, request
@@ -27,13 +28,14 @@ from kubeloop.objects.meta import Ref
 from kubeloop.request import Request, Response, Transport, path_of
 from kubesim.pki import Authority
 from tests.e2e.api_commands import api
-from tests.e2e.certifying import CertificateWorld, a_certificate_world, bundle_of
+from tests.e2e.certifying import SECRET, CertificateWorld, a_certificate_world, bundle_of
 from tests.e2e.clusters import CUSTOM_RESOURCES, Site, everywhere
 from tests.e2e.conversions import NAME
 from tests.e2e.definitions import tree_of
 from tests.e2e.pairs import LOCAL
 from tests.e2e.processes import started
 from tests.e2e.service_proxy import a_pod, pod
+from tests.e2e.zones import change
 from tests.engine.alone import caches_of, decided_again
 from tests.engine.world import Log
 
@@ -123,6 +125,27 @@ async def test_a_replica_that_the_leader_does_not_reach_holds_a_rotation_up_and_
         await site.until(lambda: leader.reasons[-1] == "CertificateRotated", within=120, every=1)
         assert (await world.secret())["phase"] == b"steady"
         assert world.failures == []
+
+
+@everywhere(controllers=False, on=("sim",))
+async def test_a_secret_that_may_not_be_changed_is_told_and_made_again_once_it_is_deleted(site: Site) -> None:
+    async with a_certificate_world(site, overlap=5.0) as world:
+        await steady(world, site)
+        leader, other = world.replicas
+        world.unreachable.add(other.address)
+        await api(site.client, "certs", "rotate", "-n", site.namespace, "--wait", "no")
+        await site.until(lambda: "CertificateUnshown" in leader.reasons, within=300, every=1)
+        await change(site, SECRETS, SECRET, {"immutable": True})
+        world.unreachable.clear()
+
+        await site.until(lambda: leader.reasons[-1] == FAILING, within=120, every=1)
+
+        assert f"patch secrets/{SECRET}" in leader.told[-1].text
+        assert "field is immutable" in leader.told[-1].text
+        assert world.failures == []
+
+        await site.client.call(request.delete(Ref(SECRETS, site.namespace, SECRET)))
+        await site.until(lambda: leader.reasons[-1] == "CertificateRotated", within=120, every=1)
 
 
 @everywhere(controllers=False, long=True)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import Callable
 from typing import Any
 
@@ -11,14 +12,16 @@ from fairlead.contracts.zones.install.objects import objects
 from fairlead.contracts.zones.install.values import Values
 from fairlead.contracts.zones.kinds import DEPENDS_ON, GATE, PHASED, RESUME, REVISION, SOAK_DURATION
 from fairlead.contracts.zones.settings import Settings
+from fairlead.engine.failed_passes import FAILING
 from kubeloop.calls import Call, Reply
 from kubeloop.objects.apps import DEPLOYMENTS
 from kubeloop.objects.core import PODS
 from kubeloop.objects.meta import Ref
-from kubeloop.request import MERGE_PATCH, Request, apply, path_of
+from kubeloop.request import MERGE_PATCH, Request, Transport, apply, path_of
 from tests.e2e.clusters import Site, everywhere
 from tests.e2e.history import Tree
 from tests.e2e.installing import put
+from tests.e2e.meddling import EXCEEDED, Quota
 from tests.e2e.operators import Operator
 from tests.e2e.webhooks import MUTATING, install, rule, serve
 from tests.e2e.zones import change, told
@@ -27,17 +30,19 @@ from tests.e2e.zones import change, told
 class Phased(Operator):
     """With phased Deployments switched on."""
 
-    def __init__(self, site: Site) -> None:
-        super().__init__(site, interval=None, settings=Settings(phased_deployments=True))
+    def __init__(self, site: Site, through: Callable[[Transport], Transport]) -> None:
+        super().__init__(site, interval=None, settings=Settings(phased_deployments=True), through=through)
 
     async def answer(self, call: Call) -> Reply:
         assert self.manager is not None
         return await self.manager.webhooks.handler(call)
 
 
-async def begin(site: Site, user: str = "admin") -> Phased:
+async def begin(
+    site: Site, user: str = "admin", through: Callable[[Transport], Transport] = lambda transport: transport
+) -> Phased:
     """The operator at work, and its webhook registered as the manifests do."""
-    operator = Phased(site)
+    operator = Phased(site, through)
     site.start_operator(operator, user)
     await site.until(lambda: operator.ready, every=0.02)
     hook = {
@@ -103,6 +108,30 @@ async def test_only_changed_templates_of_labelled_deployments_are_held(site: Sit
         (False, "none"),
         (True, "held"),
     ]
+
+
+@everywhere(controllers=False, on=("sim",))
+async def test_a_release_that_is_refused_is_told_and_comes_soon_after_it_may(site: Site) -> None:
+    made: list[Quota] = []
+
+    def through(transport: Transport) -> Transport:
+        made.append(Quota(transport, "patch deployments"))
+        return made[0]
+
+    await begin(site, through=through)
+    await site.create(DEPLOYMENTS, a_deployment("cell", "canary"))
+    await change(site, DEPLOYMENTS, "cell", rolled("v2"))
+    await change(site, DEPLOYMENTS, "cell", {"metadata": {"annotations": {RESUME: "v2"}}})
+    await asyncio.sleep(650)
+    (event,) = await told(site, FAILING)
+
+    assert event["regarding"]["name"] == "cell"
+    assert event["note"].endswith(EXCEEDED)
+
+    made[0].holds = False
+    await asyncio.sleep(60)
+
+    assert not is_paused(await stored(site, "cell"))
 
 
 @everywhere(controllers=False)

@@ -93,6 +93,27 @@ def test_a_clock_that_was_set_back_keeps_no_write_from_being_tried_again(monkeyp
     assert server.times[:4] == [0, 1, 11, 21], "once because of the clock, and then as ever"
 
 
+def test_a_write_is_not_sent_again_to_a_decision_that_knows_of_its_refusal() -> None:
+    server = Refusing()
+
+    async def scenario() -> None:
+        rounds = bare_rounds(bare_controller(insists, Does.APPLY_OBJECT), Client(server))
+        for second in range(25):
+            with pytest.raises(PassFailed, match="no"):
+                await rounds.run(KEY)
+            failure = rounds.accounts.failure(KEY)
+            assert failure is not None, f"nothing is told of it after {second} seconds"
+            assert failure.text.endswith("no")
+            await asyncio.sleep(1)
+
+    def insists(_seen: Answers, _now: datetime) -> Decision:
+        return Decision("apply", Move(Reason.APPLYING, (WRITE,)))
+
+    run(scenario())
+
+    assert server.times == [0, 10, 20]
+
+
 def test_a_write_that_the_part_does_not_declare_is_not_sent() -> None:
     server = Refusing()
 

@@ -34,7 +34,7 @@ from fairlead.engine.decide.replicas import ReplicaQuestion
 from kubeloop import clock
 from kubeloop.errors import Garbled
 from kubeloop.informer import Informer
-from kubeloop.objects.meta import Resource
+from kubeloop.objects.meta import Ref, Resource
 from kubeloop.records import MemoryRecords
 
 NAME = "attached-definitions"
@@ -94,6 +94,7 @@ class AttachedDefinitions:
             done={**DONE, Does.APPLY_OBJECT: LogRecord("debug", "creation of an object tried")},
             observe=self._observe,
             wrote=self._wrote,
+            rolled=lambda seen, _: Ref(DEFINITIONS, "", seen.name),
             records=MemoryRecords(),  # a look at objects counts for a minute: nobody goes on with another's
             refusals_hold=False,
             refuses=lambda bad: bad.kind == "conflict",

@@ -14,6 +14,7 @@ from fairlead.contracts.environments.decide.contradiction import advice_on
 from fairlead.contracts.environments.decide.images import tag_of
 from fairlead.contracts.environments.decide.objects.names import environmentd_name
 from fairlead.contracts.environments.decide.readiness import NotReady, pod_wait
+from fairlead.contracts.environments.decide.refusals import advice_on_going
 from fairlead.contracts.environments.decide.seen import Snapshot
 from fairlead.contracts.environments.decide.standing import (
     APPLIED,
@@ -272,6 +273,8 @@ def _precise(block: Block, reason: Reason, stand: Standing, now: datetime) -> Bl
         return structs.replace(block, advice=(advice.format(namespace=stand.environment.namespace, pod=pod),))
     if reason is Reason.STATUS_CONTRADICTED:
         return structs.replace(block, advice=(advice_on(stand),))
+    if reason is Reason.OBJECTS_GOING:
+        return structs.replace(block, advice=(advice_on_going(stand.environment.namespace, block.object),))
     if trouble is None:
         return block
     block = structs.replace(block, text=text_of(reason, block.object.partition("/")[2], trouble.text))

@@ -70,6 +70,10 @@ def _missing(shown: Shown) -> Iterator[str]:
     gone += [each.reference for each in attempt.sources if each.live is None and shown.is_verified]
     for each in gone[:1]:
         yield f"create the {each.kind} {each.name}, or name another one in its place"
+    target = attempt.target
+    if target is not None and target.is_leaving and not gone:
+        named = f"{target.resource.kind.lower()} {target.name} -n {target.ref.namespace}"
+        yield f"see whose finalizers keep it: kubectl get {named} -o jsonpath='{{.metadata.finalizers}}'"
 
 
 def _hook(shown: Shown) -> Iterator[str]:

@@ -89,6 +89,7 @@ def controller(
         observe=observe,
         explain=explain,
         observed=gathering.observed,
+        rolled=gathering.zone_ref,
         watcher=GroupSeries(metrics),
         optional=tuple(one for each in watched.values() for one in (each.budgets.informer, each.checks.informer)),
     )

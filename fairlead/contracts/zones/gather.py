@@ -11,6 +11,7 @@ from datetime import datetime
 from fairlead.contracts.zones.decide.budgets.zpdb import DisruptionBudget
 from fairlead.contracts.zones.decide.groups import selects
 from fairlead.contracts.zones.decide.healthchecks.healthcheck_spec import HealthCheck
+from fairlead.contracts.zones.decide.live import ref_of
 from fairlead.contracts.zones.decide.membership import group_name
 from fairlead.contracts.zones.decide.seen import Snapshot
 from fairlead.contracts.zones.kinds import NAME_LABEL
@@ -19,6 +20,7 @@ from fairlead.core.ask import Answers
 from fairlead.engine.controller import RolloutKey
 from kubeloop.objects.apps import StatefulSet
 from kubeloop.objects.core import Pod
+from kubeloop.objects.meta import Ref
 from kubeloop.store import Named, Readable
 
 _GROUP, _NAME, _UID, _SELECTING, _CONTROLLER, _ORPHAN = "group", "name", "uid", "selecting", "controller", "orphan"
@@ -116,6 +118,11 @@ def versions(seen: Snapshot) -> Iterator[str]:
 def observed(seen: Snapshot) -> dict[str, int]:
     """The generation of each StatefulSet of the group."""
     return generations(seen.statefulsets)
+
+
+def zone_ref(seen: Snapshot, uid: str) -> Ref | None:
+    """The StatefulSet of the group with this UID."""
+    return next((ref_of(zone) for zone in seen.statefulsets if zone.metadata.uid == uid), None)
 
 
 def generations(zones: Iterable[StatefulSet]) -> dict[str, int]:

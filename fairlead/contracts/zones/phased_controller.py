@@ -13,12 +13,19 @@ from msgspec import structs
 
 from fairlead.contracts.zones.decide.admission import review_reading
 from fairlead.contracts.zones.decide.phased import phased_admission
-from fairlead.contracts.zones.decide.phased.phased_rollout import PhasedSnapshot, decide, depends_on, holding, is_pod_of
+from fairlead.contracts.zones.decide.phased.phased_rollout import (
+    PhasedSnapshot,
+    decide,
+    depends_on,
+    holding,
+    is_pod_of,
+    reference,
+)
 from fairlead.contracts.zones.settings import Settings
 from fairlead.core.act import Does
 from fairlead.core.ask import Answers
 from fairlead.core.decision import Decision, Hold
-from fairlead.engine.controller import Controller, LogRecord, RolloutKey, Wake
+from fairlead.engine.controller import BackOff, Controller, LogRecord, RolloutKey, Wake
 from fairlead.engine.part import Part
 from fairlead.engine.webhooks.admission import WebhookEndpoint
 from kubeloop.caches import Caches
@@ -56,6 +63,10 @@ def endpoint(settings: Settings) -> WebhookEndpoint[review_reading.ReviewSnapsho
     return WebhookEndpoint(
         "phased-deployment", (PATH,), phased_admission.judge, seen, review_reading.log_keys, settings.request_timeout
     )
+
+
+BACK_OFF = BackOff(5.0, 30.0)
+"""People wait for a Deployment whose gate is open, however long its release was refused."""
 
 
 def with_phased(part: Part, caches: Caches, namespaces: tuple[str, ...], settings: Settings) -> Part:
@@ -96,7 +107,9 @@ def phased(watched: Mapping[str, Watched]) -> Controller[PhasedSnapshot]:
         say=_say,
         writes=MAY_WRITE,
         done=DONE,
+        rolled=lambda seen, _: reference(seen.deployment),
         background=True,
+        back_off=BACK_OFF,
     )
 
 

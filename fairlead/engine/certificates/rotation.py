@@ -220,6 +220,7 @@ class Rotation:
             writes=frozenset(DONE),
             done=DONE,
             observe=self._observe,
+            rolled=lambda *_: self._options.about,
             background=True,
             failure="certificate not kept",
             back_off=BackOff(1.0, 60.0),

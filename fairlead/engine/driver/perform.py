@@ -60,6 +60,8 @@ class Effects(Struct, frozen=True):
     """Told of every successful Apply and Replace."""
     slow: SlowWrites | None = None
     """Where writes may take longer that were seen to be slow."""
+    failed: Callable[[AnyWrite, Round], None] = lambda *_: None
+    """Told of the write whose failure ends a round, where that is no fact to decide on."""
 
 
 class Round(Struct, frozen=True):
@@ -129,6 +131,7 @@ async def carry_out(writes: tuple[AnyWrite, ...], this: Round, effects: Effects)
                     continue
                 if write.refusable:
                     raise WriteRefused(write, error) from error
+                effects.failed(write, this)
                 raise
             effects.audit(line_of(write, this, outcome, version))
             if write.contested and outcome in (EXISTS, CONFLICT):

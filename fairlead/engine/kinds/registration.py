@@ -174,6 +174,7 @@ class Registration:
             watched=self._watched,
             optional=tuple(self._informers.values()),
             failure="definition not repaired",
+            rolled=None if owned is None else lambda seen, _: Ref(DEFINITIONS, "", seen.name),
             back_off=BackOff(1.0, 60.0),
         )
         """Repairs them; its informers are watched on every replica."""

@@ -45,14 +45,21 @@ class Refusal(Struct, frozen=True):
 
 
 class Lacking(Struct, frozen=True):
-    """The writes that are to be sent, those that were refused, and those that somebody undid."""
+    """The writes that are to be sent, those that were refused, those that somebody undid, and those that no write
+    keeps: such an object is being deleted, and comes back once it is gone."""
 
     writes: tuple[AnyWrite, ...] = ()
     refusals: tuple[Refusal, ...] = ()
     undone: tuple[Ref, ...] = ()
+    going: tuple[Ref, ...] = ()
 
     def __bool__(self) -> bool:
-        return bool(self.writes or self.refusals or self.undone)
+        return bool(self.writes or self.refusals or self.is_left)
+
+    @property
+    def is_left(self) -> bool:
+        """Whether something is left for a while to whoever has changed it."""
+        return bool(self.undone or self.going)
 
 
 def lacking(objects: Iterable[Wanted], does: Does, facts: ApplyFacts) -> Lacking:
@@ -107,16 +114,19 @@ def sorted_out(writes: Iterable[Apply | Create], facts: ApplyFacts) -> Lacking:
     fresh: list[AnyWrite] = []
     refusals: list[Refusal] = []
     undone: list[Ref] = []
+    going: list[Ref] = []
     for write in writes:
         ref = Ref(write.resource, write.namespace, write.name) if isinstance(write, Create) else write.ref
         match facts.answers.known.get(write):
             case Bad() as bad:
                 refusals.append(Refusal(ref, bad))
-            case Good() if facts.existing(ref) is not None or not is_removed(ref, facts.answers):
+            case Good() if (found := facts.existing(ref)) is not None and found.deletion_timestamp is not None:
+                going.append(ref)
+            case Good() if found is not None or not is_removed(ref, facts.answers):
                 undone.append(ref)
             case _:
                 fresh.append(write)
-    return Lacking(tuple(fresh), tuple(refusals), tuple(undone))
+    return Lacking(tuple(fresh), tuple(refusals), tuple(undone), tuple(going))
 
 
 def is_removed(ref: Ref, answers: Answers) -> bool:

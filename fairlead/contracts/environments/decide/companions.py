@@ -69,7 +69,7 @@ def _had(
     meta = None if found is None else found.metadata
     facts = ApplyFacts(stand.uid, stand.seen.applied, stand.seen.answers, lambda _: meta, stand.occasion)
     outdated = lacking((wanted,), Does.APPLY_OBJECT, facts)
-    again = now + REFUSAL_HOLDS if outdated.undone else None
+    again = now + REFUSAL_HOLDS if outdated.is_left else None
     return Beside(outdated.writes, undoings(outdated), outdated.refusals, again)
 
 

@@ -175,21 +175,32 @@ def report_status(seen: Companion, now: datetime) -> Verdict | Need:
         about = str(Ref(DEPLOYMENTS, seen.objects[-1].namespace, seen.objects[-1].name))
         return Hold(Reason.DEPLOYMENT_NOT_READY, later(seen.uid, now), ((about, "it has no conditions yet"),))
     available = any(each.type == "Available" and each.status == "True" for each in found.status.conditions)
-    value = str(available)
     stored = next((each for each in status.conditions if each.type == READY), None)
-    if stored is None or stored.status != value:
-        condition = Condition(
-            type=READY,
-            status=value,
-            reason=DEPLOYMENT_STATUS,
-            message=f"{seen.app} deployment is {'ready' if available else 'not ready'}",
-            last_transition_time=whole_seconds(now),
-        )
-        written = _status_write(seen, structs.replace(status, conditions=(condition,)), condition)
-        return Move(Reason.SETTLING, (written,))
+    if stored is None or stored.status != str(available):
+        return Move(Reason.SETTLING, (_readiness(seen, status, now, available=available),))
     if available and has_rolled_out(found):
         return Hold(Reason.COMPLETE, later(seen.uid, now))
     return unfinished(seen, found, now, available=available)
+
+
+def lost(seen: Companion, verdict: Verdict, now: datetime) -> tuple[Replace, ...]:
+    """The status of one that was ready and has no Deployment any more, where that is not made again at once."""
+    status = seen.own.status
+    is_waiting = isinstance(verdict, Hold) and seen.own.metadata.deletion_timestamp is None
+    if status is None or not status.is_ready or seen.seen.deployment is not None or not is_waiting:
+        return ()
+    return (_readiness(seen, status, now, available=False),)
+
+
+def _readiness(seen: Companion, status: CompanionStatus, now: datetime, *, available: bool) -> Replace:
+    condition = Condition(
+        type=READY,
+        status=str(available),
+        reason=DEPLOYMENT_STATUS,
+        message=f"{seen.app} deployment is {'ready' if available else 'not ready'}",
+        last_transition_time=whole_seconds(now),
+    )
+    return _status_write(seen, structs.replace(status, conditions=(condition,)), condition)
 
 
 def unfinished(seen: Companion, found: Deployment, now: datetime, *, available: bool) -> Hold | Need:
@@ -227,7 +238,7 @@ def decide_companion(seen: Companion, now: datetime) -> Decision | Need:
     if not isinstance(answer, tuple):
         raise TypeError("no rule answered, although the last one always does")
     rule, verdict = answer
-    return Decision(rule, verdict, failures_of(seen.ref, verdict))
+    return Decision(rule, verdict, failures_of(seen.ref, verdict), reports=lost(seen, verdict, now))
 
 
 def has_rolled_out(deployment: Deployment) -> bool:

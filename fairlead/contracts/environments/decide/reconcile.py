@@ -149,7 +149,7 @@ def together(shared: Lacking, verdict: Verdict, beside: Beside, now: datetime) -
     if shared.writes:
         writes = verdict.writes if isinstance(verdict, Move) else ()
         verdict = Move(verdict.reason, (*shared.writes, *writes), verdict.again)
-    if shared.undone:
+    if shared.is_left:
         again = min(filter(None, (beside.again, now + REFUSAL_HOLDS)))
         beside = structs.replace(beside, asides=(*beside.asides, *undoings(shared)), again=again)
     return verdict, beside

@@ -197,6 +197,8 @@ def _components(given: _Given, status: ApplicationStatus, missing: list[Rendered
     trees = yield from read_all(Ref(COMPONENTS, seen.namespace, each.name) for each in missing)
     writes = [*component_writes(seen, zip(missing, trees, strict=True))]
     text = f"waiting for the revision of the component {missing[0].name}"
+    if trees[0] is not None and trees[0].is_leaving:
+        text = f"waiting for the {trees[0].shown} to be gone: it is being deleted"
     status = given.said(replace(status, status=RENDERING), BUILT, False, text)
     refusal = _refused(seen, writes)
     if writes and not refusal:
@@ -265,7 +267,9 @@ def _watched(
         status = given.said(status, ROLLING_CONDITION, False, "no rollout is under way")
     ill = next((each for each in services if not each.healthy), None)
     is_well = ill is None and bool(services)
-    text = "every workload is ready" if ill is None else ill.message
+    text = "every workload is ready" if is_well else f"{current.name} has no workloads yet"
+    if ill is not None:
+        text = ill.message
     status = replace(status, services=services, status=RUNNING if is_well else HEALTH_CHECKING)
     status = given.said(status, HEALTH_CHECK, is_well, text)
     hold = Hold(Reason.COMPLETE)

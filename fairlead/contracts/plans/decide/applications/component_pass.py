@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
-from datetime import datetime
+from datetime import datetime, timedelta
 
 from fairlead.contracts.plans.applications.kinds import ComponentStatus, LatestComponentRevision
 from fairlead.contracts.plans.decide.applications.asking import Flow, list_many, outcome
@@ -20,12 +20,14 @@ from fairlead.contracts.plans.decide.applications.seen import FamilySeen
 from fairlead.contracts.plans.decide.applications.trees import Tree, at, mapping
 from fairlead.contracts.plans.decide.applications.writes import created, deleted, reported
 from fairlead.contracts.plans.kinds import APP_ROLLOUTS, CONFIGURATIONS, ROLLOUT_TRAITS, ROLLOUTS
-from fairlead.core.act import AnyWrite, Does
-from fairlead.core.ask import Listing
+from fairlead.core.act import AnyWrite, Does, EventNote
+from fairlead.core.ask import Bad, Listing
 from fairlead.core.decision import Decision, Hold, Move, Outcome
 from fairlead.core.reason import Reason
 from kubeloop.objects.apps import CONTROLLER_REVISIONS
 
+AGAIN = timedelta(seconds=5)
+"""After so long it is looked again whether a revision may be recorded."""
 _MOST_TAKEN = 8
 """How many names in a row may be somebody else's."""
 
@@ -48,12 +50,17 @@ def _passed(seen: FamilySeen, now: datetime) -> Flow[Decision]:
     kept = tuple(each for each in found[seen.name] if _is_ours(seen, each))
     latest = kept[-1] if kept else None
     if latest is None or latest.spec != seen.object.spec:
+        if said := (yield from _lost(seen, status)):
+            return _waits(seen, "RevisionChanged", Reason.APPLICATION_PENDING, said, now)
         taken = status.latest_revision.revision if status.latest_revision is not None else 0
         number = yield from _free_number(seen, max(taken, latest.number if latest is not None else 0) + 1)
         if isinstance(number, ComponentRevision):
             return _recorded(seen, status, number.name, number.number)
         body = body_of(seen.tree, number)
         write = created(CONTROLLER_REVISIONS, seen.namespace, body, Does.RECORD_REVISION, scope=seen.uid)
+        if isinstance(refusal := seen.answers.known.get(write), Bad):
+            text = f"{write.change_to} was refused: {refusal.text or refusal.kind}"
+            return _waits(seen, "RevisionRefused", Reason.OBJECT_REFUSED, text, now)
         return _recorded(seen, status, revision_name(seen.name, number), number, write)
     known = _recorded(seen, status, latest.name, latest.number)
     if isinstance(known.verdict, Move):
@@ -90,6 +97,31 @@ def _recorded(seen: FamilySeen, status: ComponentStatus, name: str, number: int,
     if writes:
         return Decision("record", Move(Reason.APPLYING, writes))
     return Decision("rest", Hold(Reason.COMPLETE))
+
+
+def _lost(seen: FamilySeen, status: ComponentStatus) -> Flow[str]:
+    """Why the revision that was recorded last counts as none, although it holds this very spec; empty otherwise.
+
+    Where admission takes its label or its owner away, each further one would be lost in the same way.
+    """
+    recorded = status.latest_revision
+    if recorded is None:
+        return ""
+    found = (yield from named_revisions(seen.namespace, (recorded.name,))).get(recorded.name)
+    if found is None or found.tree.is_leaving or found.spec != seen.object.spec:
+        return ""
+    if (found.tree.controller or {}).get("uid") not in (None, seen.uid):  # of a Component that is gone, as in a backup
+        return ""
+    return (
+        f"the ControllerRevision {recorded.name} was recorded for this Component, and somebody took its label or its "
+        "owner: delete it, and the spec is recorded again"
+    )
+
+
+def _waits(seen: FamilySeen, event: str, reason: Reason, text: str, now: datetime) -> Decision:
+    """Whoever waits for the revision does not know why it is not there, and the status has no place for it."""
+    held = Hold(reason, now + AGAIN, ((str(seen.ref), text),))
+    return Decision("record", held, tell=(EventNote(seen.ref, True, event, text, repeated=True),))
 
 
 def _surplus(seen: FamilySeen, kept: tuple[ComponentRevision, ...]) -> Flow[tuple[ComponentRevision, ...]]:

@@ -297,7 +297,8 @@ def _allowed(writes: Sequence[AnyWrite], answers: Answers) -> tuple[list[AnyWrit
     for place, each in enumerate(writes):
         answer = answers.known.get(each)
         if isinstance(answer, Bad):
-            return [*writes[:place]], f"{each.change_to or each.does.value} was refused: {answer.text or answer.kind}"
+            named = each.change_to or each.change_from or each.does.value
+            return [*writes[:place]], f"{named} was refused: {answer.text or answer.kind}"
     return [*writes], ""
 
 

@@ -40,6 +40,7 @@ def patched(tree: Tree, body: object, does: Does, said: tuple[str, str] = ("", "
         change_from=said[0],
         change_to=said[1],
         contested=True,
+        refusable=True,
     )
 
 
@@ -60,7 +61,13 @@ def created(resource: Resource, namespace: str, body: Json, does: Does, *, scope
 
 def deleted(tree: Tree, does: Does = Does.REMOVE_OBJECT, *, scope: str) -> Delete:
     return Delete(
-        ref=tree.ref, does=does, scope=scope, change_from=tree.shown, propagation="Background", contested=True
+        ref=tree.ref,
+        does=does,
+        scope=scope,
+        change_from=tree.shown,
+        propagation="Background",
+        contested=True,
+        refusable=True,
     )
 
 

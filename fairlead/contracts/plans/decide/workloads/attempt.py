@@ -104,11 +104,11 @@ class Attempt(Struct, frozen=True, kw_only=True):
 
     @property
     def missing(self) -> Retry | None:
-        """R-23: of the first workload that is not there."""
+        """R-23: of the first workload that is not there, or of a target that does not stay."""
         if self.target is None:
             return missing(self.target_ref)
         gone = next((each.reference for each in self.sources if each.live is None), None)
-        return None if gone is None else missing(gone)
+        return leaving(self.target) if gone is None else missing(gone)
 
     def is_carried(self, workload: Workload) -> bool:
         """Whether an earlier attempt of this rollout has had it."""
@@ -125,6 +125,14 @@ def missing(reference: WorkloadReference) -> Retry:
     return Retry(Why.WORKLOAD_MISSING, f"the {reference.kind} {reference.name} is not there")
 
 
+def leaving(workload: Workload) -> Retry | None:
+    """Of a target that is being deleted: pods would move to what goes, and the old ones would not be there any more.
+
+    With a source that goes the target is the place to be.
+    """
+    return Retry(Why.WORKLOAD_MISSING, f"the {workload.shown} is being deleted") if workload.is_leaving else None
+
+
 def stale(workload: Workload) -> Retry:
     return Retry(Why.STATUS_STALE, f"waiting for the controller of the {workload.shown} to observe its newest spec")
 
@@ -134,6 +142,8 @@ def hindrance(workload: Workload) -> str:
 
     A claim lets it go on, so it was somebody else who paused it again.
     """
+    if workload.is_leaving:
+        return "; it is being deleted"
     if workload.is_paused:
         return f"; somebody paused it: set {workload.kind.paths.paused} to false"
     return f"; its pods are not made: {workload.pods_refused}" if workload.pods_refused else ""

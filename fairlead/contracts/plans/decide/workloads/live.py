@@ -103,6 +103,11 @@ class Workload(Struct, frozen=True):
         return 1 if found is None else found
 
     @property
+    def is_leaving(self) -> bool:
+        """Whether it is being deleted: its controller does nothing about it any more, and its pods go with it."""
+        return bool(self.metadata.get("deletionTimestamp"))
+
+    @property
     def is_paused(self) -> bool:
         return at(self.tree, self.kind.paths.paused) is True
 

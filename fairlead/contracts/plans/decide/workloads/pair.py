@@ -23,7 +23,7 @@ from fairlead.contracts.plans.decide.workloads.answers import (
     WorkloadChange,
     Writes,
 )
-from fairlead.contracts.plans.decide.workloads.attempt import Attempt, hindrance, partition_fell, stale
+from fairlead.contracts.plans.decide.workloads.attempt import Attempt, hindrance, leaving, partition_fell, stale
 from fairlead.contracts.plans.decide.workloads.claims import claim, controlled, is_claimed, release
 from fairlead.contracts.plans.decide.workloads.instances import may_go
 from fairlead.contracts.plans.decide.workloads.live import Workload
@@ -42,6 +42,8 @@ def verify(attempt: Attempt) -> Verified | Retry | Fail:
     for workload in (target, *sources):
         if problem := controlled(workload, attempt.owner, attempt.gone) or _unsettled(workload):
             return problem
+    if problem := leaving(target):
+        return problem
     original = sum(each.size for each in sources)
     size = _size(attempt, original, target.status_size)
     if isinstance(size, Fail):
@@ -208,7 +210,7 @@ def _decrease_first(attempt: Attempt, target: Workload, goal: int, now: datetime
         return stale(outdated)
     there = sum(each.status_size for each in attempt.live_sources)
     if there > left:
-        return Retry(Why.SOURCE_NOT_SHRUNK, f"the sources have {there} pods, and go to {left}")
+        return _not_shrunk(attempt, there, left)
     return Writes((_resized(target, wanted),), completes=goal == attempt.goal)
 
 
@@ -225,6 +227,11 @@ def _not_ready(attempt: Attempt, target: Workload, goal: int) -> Retry:
     allowed = f" ({attempt.tolerance} may be missing)" if attempt.tolerance else ""
     text = f"{target.ready} of {goal} pods of the {target.shown} are ready{allowed}{hindrance(target)}"
     return Retry(Why.PODS_NOT_READY, text)
+
+
+def _not_shrunk(attempt: Attempt, there: int, left: int) -> Retry:
+    going = "".join(f"; the {each.shown} is being deleted" for each in attempt.live_sources if each.is_leaving)
+    return Retry(Why.SOURCE_NOT_SHRUNK, f"the sources have {there} pods, and go to {left}{going}")
 
 
 def _resized(workload: Workload, size: int) -> WorkloadChange:
@@ -300,7 +307,7 @@ def available(attempt: Attempt) -> Step:
     there = sum(each.status_size for each in attempt.live_sources)
     left = attempt.size - attempt.goal
     if attempt.sources and there > left:
-        return Retry(Why.SOURCE_NOT_SHRUNK, f"the sources have {there} pods, and go to {left}")
+        return _not_shrunk(attempt, there, left)
     if target.ready + attempt.tolerance < attempt.goal:
         return _not_ready(attempt, target, attempt.goal)
     return Done()

@@ -76,6 +76,33 @@ def test_a_name_that_somebody_else_has_is_left_to_them() -> None:
     assert "data" not in world.get(CONTROLLER_REVISIONS, "web-v1")
 
 
+def test_a_revision_of_a_component_that_is_gone_is_left_to_the_garbage_collector() -> None:
+    """As where objects come back from a backup, with a status and with owners of before."""
+    world = World()
+    world.apply(COMPONENTS, "web", workload("a"))
+    world.play()
+    world.get(CONTROLLER_REVISIONS, "web-v1")["metadata"]["ownerReferences"][0]["uid"] = "another"
+
+    world.play()
+
+    assert world.names(CONTROLLER_REVISIONS) == ["web-v1", "web-v2"]
+    assert world.status(COMPONENTS, "web")["latestRevision"] == {"name": "web-v2", "revision": 2}
+
+
+def test_no_other_revision_is_recorded_beside_one_that_has_lost_its_owner() -> None:
+    world = World()
+    world.apply(COMPONENTS, "web", workload("a"))
+    world.play()
+    del world.get(CONTROLLER_REVISIONS, "web-v1")["metadata"]["ownerReferences"]
+
+    world.play()
+    assert world.names(CONTROLLER_REVISIONS) == ["web-v1"]
+
+    world.apply(COMPONENTS, "web", workload("b"))
+    world.play()
+    assert world.names(CONTROLLER_REVISIONS) == ["web-v1", "web-v2"]
+
+
 def test_the_oldest_that_nobody_names_go_above_the_limit() -> None:
     world = World(PlanSettings(revision_limit=2))
     world.apply(CONFIGURATIONS, "by-hand", {"components": [{"revisionName": "web-v1"}]})
