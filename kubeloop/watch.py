@@ -16,7 +16,7 @@ from msgspec import Raw, Struct
 from kubeloop import clock, request
 from kubeloop.client import Client
 from kubeloop.decoding import decoded, why
-from kubeloop.errors import Garbled, Gone
+from kubeloop.errors import ApiError, Garbled, Gone, ServerError, Throttled
 from kubeloop.objects.meta import Resource
 from kubeloop.objects.resource_versions import is_later
 from kubeloop.request import Request
@@ -68,6 +68,10 @@ class Selection(Struct, frozen=True):
     def page(self, limit: int, token: str) -> Request:
         """One page of the present objects; without a version, so the server may not answer from an old cache."""
         return request.list_page(self.resource, self.namespace, self.labels, self.fields, limit=limit, token=token)
+
+    def glance(self) -> Request:
+        """How far the server has come, at the price of the metadata of one object; nothing is converted for it."""
+        return request.list_page(self.resource, self.namespace, self.labels, self.fields, limit=1, metadata_only=True)
 
     def watch(self, version: str, seconds: int) -> Request:
         """What happens after `version`."""
@@ -246,6 +250,21 @@ async def list_all(client: Client, selection: Selection, codec: Codec[T], limit:
             found.add(item)
         if not token:
             return found
+
+
+async def has_gone_back(client: Client, selection: Selection, version: str) -> bool:
+    """Whether the server has not come as far as this version, which it once had: its data is that of a backup.
+
+    A watch from there would be silent until it has come so far, and tell nothing of what was before. What is no answer
+    says nothing, and neither does a refusal that the watch will meet as well.
+    """
+    try:
+        found = await client.page(selection.glance(), Identity)
+    except (Throttled, ServerError):
+        raise
+    except (ApiError, Garbled):
+        return False
+    return is_older(found.resource_version, than=version)
 
 
 class WatchPace:
