@@ -20,6 +20,7 @@ from kubeloop.errors import ApiError, Garbled, Gone, ServerError, Throttled
 from kubeloop.objects.meta import Resource
 from kubeloop.objects.resource_versions import is_later
 from kubeloop.request import Request
+from kubeloop.shallow import MARK, reaches, shallow
 from kubeloop.shared_events import SharedEvent
 from kubeloop.store import Key, Named
 from kubeloop.unreadable import UNREADABLE
@@ -193,14 +194,22 @@ class Codec(Generic[T]):
             return None
 
     def line(self, data: bytes) -> WatchLine:
-        return decoded(data, self._line, "a line of the watch")
+        try:
+            return self._line.decode(data)
+        except RecursionError:
+            return decoded(shallow(data), self._line, "a line of the watch")
+        except UNREADABLE as error:
+            raise Garbled(f"a line of the watch: the answer cannot be read: {why(error)}") from error
 
     def identity(self, data: bytes | Raw) -> Identity:
         return decoded(data, self._identity, "an object without readable metadata")
 
     def item(self, data: bytes | Raw) -> T | Unreadable:
         try:
-            return self._item.decode(data)
+            item = self._item.decode(data)
+            if MARK not in bytes(data) or not reaches(item):
+                return item
+            raise RecursionError
         except UNREADABLE as error:
             which = self.identity(data)
             return Unreadable(which.key, which.metadata.resource_version, why(error), _labels_of(data))
@@ -213,8 +222,10 @@ class Codec(Generic[T]):
         except msgspec.ValidationError:
             # Some object does not fit: take them one by one, so that only that one is left out.
             raw = self._raw_page.decode(data)
-            items = [self.item(item) for item in raw.items or ()]
-            return items, raw.metadata.resource_version, raw.metadata.token
+        except RecursionError:
+            raw = self._raw_page.decode(shallow(data))
+        items = [self.item(item) for item in raw.items or ()]
+        return items, raw.metadata.resource_version, raw.metadata.token
 
 
 def _labels_of(data: bytes | Raw) -> Mapping[str, str]:
