@@ -51,8 +51,11 @@ from kubeloop.watch import (
 
 GRACE = 15.0
 """Seconds that the server may take to end a watch after the time it was asked for; later the connection is dead."""
-SERVER_ERRORS_BEFORE_LIST = 3
-"""Server errors in a row after which the version itself is doubted, as after a restored backup."""
+FAILURES_BEFORE_LIST = 3
+"""Server errors, or watches that broke before they brought anything, in a row after which the version is doubted: what
+comes next from there may be what cannot be had."""
+LONGEST_ASKED = 60.0
+"""Seconds for which a server is left alone that asks for more: a page of maintenance says an hour and goes sooner."""
 EARLY = 5.0
 """Seconds before its time by which a watch that ends has been ended by something else: the server may be another."""
 SHORTEST_USEFUL_WATCH = 1.0
@@ -130,8 +133,8 @@ class Informer(Generic[T]):
         """The number of the first list that serves whoever asked last."""
         self._began_at = self.listed_at
         """When the last of them was."""
-        self._heard = False
-        """Whether the watch brought anything."""
+        self._opened = self._heard = False
+        """Whether the server let the watch begin, and whether that brought anything."""
         self._wait: asyncio.Timeout | None = None
         """The wait (for lines or for the next attempt) that a wish for a list cuts short."""
         self._pausing = False
@@ -183,6 +186,7 @@ class Informer(Generic[T]):
 
     async def _follow(self) -> None:
         """One list, if one is due, and one watch."""
+        self._opened = False
         if self._doubted and not self._is_due() and await has_gone_back(self._client, self.selection, self.version):
             self._stale = True
         if self._is_due():
@@ -203,9 +207,11 @@ class Informer(Generic[T]):
         delay = self._pace.next_delay()
         if isinstance(error, ApiError):
             passing = isinstance(error, Throttled | ServerError)
-            if not passing or self._pace.failures >= SERVER_ERRORS_BEFORE_LIST:
+            if not passing or self._pace.failures >= FAILURES_BEFORE_LIST:
                 self._stale = True
-            delay = max(delay, error.retry_after or 0.0)
+            delay = max(delay, min(error.retry_after or 0.0, LONGEST_ASKED))
+        elif self._opened and not self._heard and self._pace.failures >= FAILURES_BEFORE_LIST:
+            self._stale = True
         if self.is_absent:
             delay = min(delay, LONGEST_DELAY)
         if isinstance(error, Gone) and self._pace.failures == 1:
@@ -232,7 +238,7 @@ class Informer(Generic[T]):
         try:
             async with asyncio.timeout(seconds + GRACE) as self._wait:
                 async with self._client.stream(self.selection.watch(self.version, seconds)) as stream:
-                    self.last_error = None
+                    self.last_error, self._opened = None, True
                     useful = asyncio.get_running_loop().call_later(SHORTEST_USEFUL_WATCH, self._is_restored)
                     await self._read(stream)
             if not self._heard and clock.monotonic() - opened < SHORTEST_USEFUL_WATCH:
