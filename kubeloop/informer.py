@@ -107,6 +107,8 @@ class Informer(Generic[T]):
         """The store shows everything up to this resource version."""
         self.listed_at = float("-inf")
         """Loop time at which the last completed list began: the store shows everything that was so before."""
+        self.behind_since = float("inf")
+        """Loop time of what the store shows while no watch is open; without end while one is, and before the first."""
         self.last_error: Exception | None = None
         """Why the store may be behind, until a watch is open again; or what could not be read."""
         self.unreadable: dict[Key, Unreadable] = {}
@@ -238,7 +240,7 @@ class Informer(Generic[T]):
         try:
             async with asyncio.timeout(seconds + GRACE) as self._wait:
                 async with self._client.stream(self.selection.watch(self.version, seconds)) as stream:
-                    self.last_error, self._opened = None, True
+                    self.last_error, self._opened, self.behind_since = None, True, float("inf")
                     useful = asyncio.get_running_loop().call_later(SHORTEST_USEFUL_WATCH, self._is_restored)
                     await self._read(stream)
             if not self._heard and clock.monotonic() - opened < SHORTEST_USEFUL_WATCH:
@@ -251,6 +253,7 @@ class Informer(Generic[T]):
             if useful is not None:
                 useful.cancel()
             self._wait = None
+            self.behind_since = min(self.behind_since, clock.monotonic())
 
     async def _read(self, stream: Stream) -> None:
         batches = batches_of(stream)
@@ -365,7 +368,7 @@ class Informer(Generic[T]):
                 self.store.remove(*key)
                 changes += _changes(old, None, initial)
         self.version = found.version
-        self.listed_at = self._began_at
+        self.listed_at = self.behind_since = self._began_at
         self._completed = self._begun
         self._stale = self._doubted = False
         self.is_absent = False

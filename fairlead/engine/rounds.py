@@ -14,7 +14,7 @@ from datetime import datetime
 from functools import partial
 from itertools import count
 from math import inf, nextafter
-from typing import Generic, TypeVar
+from typing import Any, Generic, TypeVar
 
 from msgspec import Struct, structs
 from structlog.types import FilteringBoundLogger
@@ -34,6 +34,7 @@ from fairlead.engine.round_log import RoundLog
 from fairlead.engine.tried_writes import TriedWrites
 from kubeloop import clock
 from kubeloop.errors import ApiError
+from kubeloop.informer import Informer
 from kubeloop.ledger import Cache, Ledger
 from kubeloop.worker import LooksAgain, NotBegun, stepping_aside
 
@@ -45,6 +46,8 @@ MOST_REFUSALS = 64
 """In one pass; a decision that goes on to want other writes does not end, which is our mistake."""
 LONG_BEHIND = 30.0
 """Seconds after which it is told that a rollout waits for its caches."""
+LONGEST_UNWATCHED = 30.0
+"""Seconds for which caches serve that no watch keeps up to date; later a list has to say what has become of them."""
 LONGEST_HOLD = 60.0
 """Seconds for which a server that asks to be left alone is believed."""
 
@@ -327,10 +330,10 @@ class Rounds(Generic[S]):
         """Whether the caches lack what a round of the rollout must see; asks for lists where no watch will bring it.
 
         It must see all writes to what it decides about, whichever rollout of whichever controller made them, and all of
-        its own.
+        its own; and what others did until a moment ago.
         """
         watched = self._controller.watched(key).values()
-        lacking: list[Cache] = [informer for informer in watched if informer.listed_at < self.listed_since]
+        lacking: list[Cache] = [informer for informer in watched if self._is_old(informer)]
         scopes = dict.fromkeys((self._scope(key), *self._wrote.get(key, ()), *self._controller.scopes(key)))
         pending = [scope for scope in scopes if self._ledger.pending(scope)]
         for scope in pending:
@@ -343,6 +346,12 @@ class Rounds(Generic[S]):
         self._wrote.pop(key, None)
         self._caught_up(key)
         return False
+
+    def _is_old(self, informer: Informer[Any]) -> bool:
+        """Whether it shows too little of what there is by now; what is known to be absent shows all there is."""
+        if informer.listed_at < self.listed_since:
+            return True
+        return not informer.is_absent and clock.monotonic() - informer.behind_since > LONGEST_UNWATCHED
 
     def _scope(self, key: RolloutKey) -> str:
         """Of what its rounds write to nothing that is rolled; keys of several controllers may be the same."""
