@@ -7,14 +7,13 @@ The API server takes objects that are nested thousands of levels deep from whoev
 from __future__ import annotations
 
 import re
-from secrets import token_hex
 
 import msgspec
 
 DEEPEST = 256
 """Levels that are kept; schemas in definitions come to some sixty."""
-MARK = token_hex(16).encode()
-"""A text that nobody can have written, in the place of each value that lies deeper."""
+MARK = b"what was here is nested too deeply (2f6c1d0e9ab74385)"
+"""In the place of each value that lies deeper. Whoever writes it by hand has only that object taken for cut."""
 
 _TOKEN = re.compile(rb'"[^"\\]*(?:\\.[^"\\]*)*"|[\[\]{}]', re.DOTALL)
 
