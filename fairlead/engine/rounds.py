@@ -348,10 +348,15 @@ class Rounds(Generic[S]):
         return False
 
     def _is_old(self, informer: Informer[Any]) -> bool:
-        """Whether it shows too little of what there is by now; what is known to be absent shows all there is."""
+        """Whether it shows too little of what there is by now.
+
+        What is known to be absent is missed only by whoever cannot do without it.
+        """
         if informer.listed_at < self.listed_since:
             return True
-        return not informer.is_absent and clock.monotonic() - informer.behind_since > LONGEST_UNWATCHED
+        if clock.monotonic() - informer.behind_since <= LONGEST_UNWATCHED:
+            return False
+        return not informer.is_absent or any(informer is each for each in self._controller.informers)
 
     def _scope(self, key: RolloutKey) -> str:
         """Of what its rounds write to nothing that is rolled; keys of several controllers may be the same."""

@@ -270,8 +270,9 @@ def test_a_round_that_asks_nothing_gathers_once() -> None:
     play(scenario)
 
 
-def test_a_rollout_is_not_decided_by_a_cache_that_nothing_brings_up_to_date() -> None:
-    """The API server sheds watches and lists, and takes writes: what happened meanwhile is not known."""
+@pytest.mark.parametrize("code", [429, 403, 404], ids=["shed", "forbidden", "not served"])
+def test_a_rollout_is_not_decided_by_a_cache_that_nothing_brings_up_to_date(code: int) -> None:
+    """The API server refuses watches and lists, and takes writes: what happened meanwhile is not known."""
 
     async def scenario(world: World) -> None:
         await world.zone("zone-a", "one")
@@ -281,15 +282,15 @@ def test_a_rollout_is_not_decided_by_a_cache_that_nothing_brings_up_to_date() ->
         through = Faulty(world.wire, ["watch pods #1: break 60s", "watch statefulsets #1: break 60s"])
         async with world.operating(through):
 
-            def shed(request: Request) -> Fault | None:
+            def refuse(request: Request) -> Fault | None:
                 is_read = request.method == "GET" and request.path.endswith(("/pods", "/statefulsets"))
-                return Fault("status", 1, 429) if is_read else None
+                return Fault("status", 1, code) if is_read else None
 
             await world.roll("zone-a", "zone-b")
             await world.until(lambda: world.is_rolled("test", "zone-a"))
             rolled = world.deleted()
             await asyncio.sleep(10)
-            world.fault = shed
+            world.fault = refuse
             await asyncio.sleep(90)
             held = {"metadata": {"annotations": {"fairlead.dev/sim-hold": "true"}}}
             await world.change(PODS, "test", "zone-a-1", held)
