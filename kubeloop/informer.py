@@ -49,6 +49,8 @@ from kubeloop.watch import (
     list_all,
 )
 
+LONGEST_UNWATCHED = 30.0
+"""Seconds for which a store serves that no watch keeps in step; later only a list can say what has become of it."""
 GRACE = 15.0
 """Seconds that the server may take to end a watch after the time it was asked for; later the connection is dead."""
 FAILURES_BEFORE_LIST = 3
@@ -159,6 +161,11 @@ class Informer(Generic[T]):
     def unsubscribe(self, handler: Callable[[Change[T]], None]) -> None:
         """The handler is not called any more."""
         self._handlers = tuple(each for each in self._handlers if each != handler)
+
+    @property
+    def is_outdated(self) -> bool:
+        """Whether nothing has kept the store in step for so long that nobody should decide by it."""
+        return clock.monotonic() - self.behind_since > LONGEST_UNWATCHED
 
     async def run(self) -> None:
         """Keeps the store in step until cancelled."""

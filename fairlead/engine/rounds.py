@@ -46,8 +46,6 @@ MOST_REFUSALS = 64
 """In one pass; a decision that goes on to want other writes does not end, which is our mistake."""
 LONG_BEHIND = 30.0
 """Seconds after which it is told that a rollout waits for its caches."""
-LONGEST_UNWATCHED = 30.0
-"""Seconds for which caches serve that no watch keeps up to date; later a list has to say what has become of them."""
 LONGEST_HOLD = 60.0
 """Seconds for which a server that asks to be left alone is believed."""
 
@@ -332,8 +330,8 @@ class Rounds(Generic[S]):
         It must see all writes to what it decides about, whichever rollout of whichever controller made them, and all of
         its own; and what others did until a moment ago.
         """
-        watched = self._controller.watched(key).values()
-        lacking: list[Cache] = [informer for informer in watched if self._is_old(informer)]
+        lacking: list[Cache] = [each for each in self._controller.watched(key).values() if self._is_old(each)]
+        lacking += [each for each in self._controller.optional if _is_of(each, key) and _is_missed(each)]
         scopes = dict.fromkeys((self._scope(key), *self._wrote.get(key, ()), *self._controller.scopes(key)))
         pending = [scope for scope in scopes if self._ledger.pending(scope)]
         for scope in pending:
@@ -352,11 +350,8 @@ class Rounds(Generic[S]):
 
         What is known to be absent is missed only by whoever cannot do without it.
         """
-        if informer.listed_at < self.listed_since:
-            return True
-        if clock.monotonic() - informer.behind_since <= LONGEST_UNWATCHED:
-            return False
-        return not informer.is_absent or any(informer is each for each in self._controller.informers)
+        is_needed = any(informer is each for each in self._controller.informers)
+        return informer.listed_at < self.listed_since or (informer.is_outdated if is_needed else _is_missed(informer))
 
     def _scope(self, key: RolloutKey) -> str:
         """Of what its rounds write to nothing that is rolled; keys of several controllers may be the same."""
@@ -387,3 +382,12 @@ class Rounds(Generic[S]):
             if self._controller.applied is not None:
                 self._controller.applied.forget(scope)
         self._watcher.vanished(key)
+
+
+def _is_of(informer: Informer[Any], key: RolloutKey) -> bool:
+    return informer.selection.namespace in ("", key.namespace)
+
+
+def _is_missed(informer: Informer[Any]) -> bool:
+    """What can be done without, and is known to be absent, shows all there is."""
+    return informer.is_outdated and not informer.is_absent
