@@ -7,7 +7,8 @@ write that is sent while `gate` is open and given up within `write_timeout` is o
 the lease, even if this process was paused in between.
 
 The client must have no gate of its own. The identity must be different for every process: a record with our identity
-is taken for ours, unless it is none of the last that were sent, as after a restored backup. Not guarded against: a lease deleted under its holder, with a candidate that never saw that lease.
+is taken for ours, unless it is none of the last that were sent, as after a restored backup. Not guarded against: a
+lease deleted under its holder, with a candidate that never saw that lease.
 """
 
 from __future__ import annotations
