@@ -12,23 +12,34 @@ import msgspec
 from msgspec import Raw
 
 from kubeloop.errors import Garbled
+from kubeloop.shallow import reaches, shallow
 from kubeloop.unreadable import UNREADABLE
 
 T = TypeVar("T")
 
 
 @overload
-def decoded(data: bytes | Raw, into: type[T], what: str) -> T: ...
+def decoded(data: bytes | Raw, into: type[T], what: str, *, whole: bool = False) -> T: ...
 
 
 @overload
-def decoded(data: bytes | Raw, into: msgspec.json.Decoder[T], what: str) -> T: ...
+def decoded(data: bytes | Raw, into: msgspec.json.Decoder[T], what: str, *, whole: bool = False) -> T: ...
 
 
-def decoded(data: bytes | Raw, into: type[T] | msgspec.json.Decoder[T], what: str) -> T:
-    """`what` begins the sentence: what was being done, or what cannot be read."""
+def decoded(data: bytes | Raw, into: type[T] | msgspec.json.Decoder[T], what: str, *, whole: bool = False) -> T:
+    """`what` begins the sentence: what was being done, or what cannot be read.
+
+    What lies too deep to be followed is passed over where nothing of it is asked for, unless all is to be read `whole`.
+    """
     try:
-        return into.decode(data) if isinstance(into, msgspec.json.Decoder) else msgspec.json.decode(data, type=into)
+        try:
+            return into.decode(data) if isinstance(into, msgspec.json.Decoder) else msgspec.json.decode(data, type=into)
+        except RecursionError:
+            decoder = into if isinstance(into, msgspec.json.Decoder) else msgspec.json.Decoder(into)
+            value = decoder.decode(shallow(bytes(data)))
+            if whole or reaches(value):
+                raise
+            return value
     except UNREADABLE as error:
         raise Garbled(f"{what}: the answer cannot be read: {why(error)}") from error
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import re
 from typing import TypeVar
 
@@ -15,6 +16,8 @@ from kubeloop.request import Request
 
 T = TypeVar("T")
 
+BETWEEN_TRIES = (0.5, 1.0, 2.0)
+"""Seconds after which a group is asked again whose server fails."""
 _GROUP = re.compile(r"[a-z0-9]([a-z0-9-]*[a-z0-9])?(\.[a-z0-9]([a-z0-9-]*[a-z0-9])?)*", re.ASCII)
 """Names of groups are names in DNS. Anything else, such as `apps/v1/deployments`, would be the path of something else,
 which is then asked for with the rights of whoever discovers."""
@@ -69,21 +72,42 @@ async def served_names(client: Client, group: str, version: str) -> tuple[str, .
         return ()
 
 
-async def listable(client: Client) -> tuple[Resource, ...]:
-    """Every kind that can be listed, in the preferred version of its group; a group that cannot be asked has none."""
+class Listable(Struct, frozen=True):
+    """Every kind that can be listed, in the preferred version of its group."""
+
+    kinds: tuple[Resource, ...]
+    unasked: tuple[str, ...] = ()
+    """Groups whose kinds are not among these, because whoever serves them fails, as `group/version`."""
+
+
+async def listable(client: Client) -> Listable:
+    """A group whose server fails is asked again for some seconds, lest a passing fault leaves half a cluster out."""
     groups = (await _asked(client, "/apis", _Groups)).groups
     found: list[Resource] = []
+    unasked: list[str] = []
     for group, version in [("", "v1"), *((each.name, each.preferred_version.version) for each in groups)]:
         try:
-            entries = await _asked(client, f"/apis/{group}/{version}" if group else f"/api/{version}", _Entries)
-        except (NotFound, ServerError):
+            entries = await _entries(client, f"/apis/{group}/{version}" if group else f"/api/{version}")
+        except NotFound:
+            continue
+        except ServerError:
+            unasked.append(f"{group}/{version}" if group else version)
             continue
         found += [
             Resource(group, version, each.name, each.kind, each.namespaced)
             for each in entries.resources or ()
             if "list" in each.verbs and "/" not in each.name
         ]
-    return tuple(found)
+    return Listable(tuple(found), tuple(unasked))
+
+
+async def _entries(client: Client, path: str) -> _Entries:
+    for pause in BETWEEN_TRIES:
+        try:
+            return await _asked(client, path, _Entries)
+        except ServerError:
+            await asyncio.sleep(pause)
+    return await _asked(client, path, _Entries)
 
 
 async def _versions(client: Client, group: str) -> list[str]:

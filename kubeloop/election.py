@@ -7,13 +7,15 @@ write that is sent while `gate` is open and given up within `write_timeout` is o
 the lease, even if this process was paused in between.
 
 The client must have no gate of its own. The identity must be different for every process: a record with our identity
-is taken for ours. Not guarded against: a lease deleted under its holder, with a candidate that never saw that lease.
+is taken for ours, unless it is none of the last that were sent, as after a restored backup. Not guarded against: a
+lease deleted under its holder, with a candidate that never saw that lease.
 """
 
 from __future__ import annotations
 
 import asyncio
 import math
+from collections import deque
 from collections.abc import Awaitable, Callable, Mapping
 from contextlib import suppress
 from datetime import datetime
@@ -35,6 +37,8 @@ JITTER = 1.2
 """Candidates wait between one and 1 + JITTER retry periods, so that they do not all ask at once."""
 
 
+MOST_SENT = 64
+"""More than a holder sends between a renewal that is carried out and the end of its lease."""
 HURRY = 4
 """Part of the retry period after which a holder whose renewal failed tries again."""
 
@@ -168,6 +172,8 @@ class Election:
         """Whether a write was sent that may have made us the holder."""
         self._last_failure: KubeError | None = None
         """Of the attempts that fail now."""
+        self._sent: deque[str] = deque(maxlen=MOST_SENT)
+        """When the last records of ours were renewed, as they say: one of them may be what the lease holds."""
 
     @property
     def holder(self) -> str:
@@ -329,8 +335,13 @@ class Election:
             # Somebody may have taken or renewed it after we last looked, and learns only by the next renewal.
             ours, seconds = self._renewed_at is not None, max(self._duration, record.lease_duration_seconds or 0)
         else:
-            ours, seconds = self.holder in ("", self._identity), float(record.lease_duration_seconds or 0)
+            # An older one of ours comes of a restored backup: who has led since may still do so.
+            ours = not self.holder or (self.holder == self._identity and self._may_have_sent(record))
+            seconds = float(record.lease_duration_seconds or 0)
         return not ours and clock.monotonic() < self._seen_at + seconds
+
+    def _may_have_sent(self, record: _Record) -> bool:
+        return not self._sent or record.renew_time in self._sent
 
     async def _write(self, found: _Lease | None) -> bool:
         """Makes us the holder of the lease as found, or of a new one; raises Conflict if it changed meanwhile."""
@@ -347,6 +358,7 @@ class Election:
         if record.holder_identity != self._identity:
             spec["acquireTime"] = now
             spec["leaseTransitions"] = (record.lease_transitions or 0) + 1 if found is not None else 0
+        self._sent.append(now)
         written = await self._send(self._as_request(found, spec, holds=True))
         if (written.record.holder_identity, written.record.renew_time) != (self._identity, now):
             # Whoever answers with anything else has not stored what was sent.

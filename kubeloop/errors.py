@@ -5,6 +5,7 @@ KubeError
 │   └── Garbled           an answer that nobody can read: a proxy's page, half a body, bytes that are no text
 ├── ConfigError           kubeconfig or in-cluster configuration cannot be used
 ├── NotLeader             the write gate is closed: the lease is not held, nothing was sent
+├── WentBack              the server shows an earlier state than before: its data was restored from a backup
 ├── RateLimited           the client-side limit would outlast the deadline; nothing was sent
 └── ApiError              an answer with a Status
     ├── BadRequest        400
@@ -56,6 +57,10 @@ class NotLeader(KubeError):
 
 
 class RateLimited(KubeError):
+    pass
+
+
+class WentBack(KubeError):
     pass
 
 

@@ -1,10 +1,11 @@
 """Keeps a store in step with one resource of the API server, and tells its subscribers what changed.
 
 An informer lists, then watches from the version of the list. When the watch ends it resumes at the last version it
-saw; when that version is gone it lists again and compares, so that a deletion or a replacement in the gap is told like
-any other. While the server cannot be reached the store keeps what was last seen. A resource that is not served or not
-permitted counts as known to be absent; it is asked for again at least every 30 seconds, and taken up when it is there,
-so that readers who can do without it wait for nothing. `docs/guarantees.md` says what readers may rely on.
+saw; when that version is gone, or yet to come as after a restored backup, it lists again and compares, so that a
+deletion or a replacement in the gap is told like any other. While the server cannot be reached the store keeps what was
+last seen. A resource that is not served or not permitted counts as known to be absent; it is asked for again at least
+every 30 seconds, and taken up when it is there, so that readers who can do without it wait for nothing.
+`docs/guarantees.md` says what readers may rely on.
 """
 
 from __future__ import annotations
@@ -27,6 +28,7 @@ from kubeloop.errors import (
     ServerError,
     Throttled,
     TransportError,
+    WentBack,
     error_of_event,
 )
 from kubeloop.objects.meta import Resource
@@ -42,14 +44,22 @@ from kubeloop.watch import (
     Unreadable,
     WatchLine,
     WatchPace,
+    has_gone_back,
     is_older,
     list_all,
 )
 
+LONGEST_UNWATCHED = 30.0
+"""Seconds for which a store serves that no watch keeps in step; later only a list can say what has become of it."""
 GRACE = 15.0
 """Seconds that the server may take to end a watch after the time it was asked for; later the connection is dead."""
-SERVER_ERRORS_BEFORE_LIST = 3
-"""Server errors in a row after which the version itself is doubted, as after a restored backup."""
+FAILURES_BEFORE_LIST = 3
+"""Server errors, or watches that broke before they brought anything, in a row after which the version is doubted: what
+comes next from there may be what cannot be had."""
+LONGEST_ASKED = 60.0
+"""Seconds for which a server is left alone that asks for more: a page of maintenance says an hour and goes sooner."""
+EARLY = 5.0
+"""Seconds before its time by which a watch that ends has been ended by something else: the server may be another."""
 SHORTEST_USEFUL_WATCH = 1.0
 """Seconds; a watch that brings nothing and ends sooner counts as a failure, lest it is opened again and again."""
 
@@ -99,6 +109,8 @@ class Informer(Generic[T]):
         """The store shows everything up to this resource version."""
         self.listed_at = float("-inf")
         """Loop time at which the last completed list began: the store shows everything that was so before."""
+        self.behind_since = float("inf")
+        """Loop time of what the store shows while no watch is open; without end while one is, and before the first."""
         self.last_error: Exception | None = None
         """Why the store may be behind, until a watch is open again; or what could not be read."""
         self.unreadable: dict[Key, Unreadable] = {}
@@ -115,6 +127,8 @@ class Informer(Generic[T]):
         self._handlers: tuple[Callable[[Change[T]], None], ...] = ()
         self._stale = True
         """The version cannot be resumed: list next."""
+        self._doubted = False
+        """Whether to ask, before the next watch, that the server has come as far as the version."""
         self._begun = 0
         """How many lists were begun."""
         self._completed = 0
@@ -123,8 +137,8 @@ class Informer(Generic[T]):
         """The number of the first list that serves whoever asked last."""
         self._began_at = self.listed_at
         """When the last of them was."""
-        self._heard = False
-        """Whether the watch brought anything."""
+        self._opened = self._heard = False
+        """Whether the server let the watch begin, and whether that brought anything."""
         self._wait: asyncio.Timeout | None = None
         """The wait (for lines or for the next attempt) that a wish for a list cuts short."""
         self._pausing = False
@@ -147,6 +161,11 @@ class Informer(Generic[T]):
     def unsubscribe(self, handler: Callable[[Change[T]], None]) -> None:
         """The handler is not called any more."""
         self._handlers = tuple(each for each in self._handlers if each != handler)
+
+    @property
+    def is_outdated(self) -> bool:
+        """Whether nothing has kept the store in step for so long that nobody should decide by it."""
+        return clock.monotonic() - self.behind_since > LONGEST_UNWATCHED
 
     async def run(self) -> None:
         """Keeps the store in step until cancelled."""
@@ -176,6 +195,9 @@ class Informer(Generic[T]):
 
     async def _follow(self) -> None:
         """One list, if one is due, and one watch."""
+        self._opened = False
+        if self._doubted and not self._is_due() and await has_gone_back(self._client, self.selection, self.version):
+            self._stale = True
         if self._is_due():
             self._begin()
             self._replace(await list_all(self._client, self.selection, self._codec, self._page))
@@ -194,9 +216,11 @@ class Informer(Generic[T]):
         delay = self._pace.next_delay()
         if isinstance(error, ApiError):
             passing = isinstance(error, Throttled | ServerError)
-            if not passing or self._pace.failures >= SERVER_ERRORS_BEFORE_LIST:
+            if not passing or self._pace.failures >= FAILURES_BEFORE_LIST:
                 self._stale = True
-            delay = max(delay, error.retry_after or 0.0)
+            delay = max(delay, min(error.retry_after or 0.0, LONGEST_ASKED))
+        elif self._opened and not self._heard and self._pace.failures >= FAILURES_BEFORE_LIST:
+            self._stale = True
         if self.is_absent:
             delay = min(delay, LONGEST_DELAY)
         if isinstance(error, Gone) and self._pace.failures == 1:
@@ -218,16 +242,17 @@ class Informer(Generic[T]):
     async def _watch(self) -> None:
         """Takes in what the server tells until it ends the watch, is silent for too long, or a list is wanted."""
         seconds = self._pace.watch_seconds()
-        self._heard, opened = False, clock.monotonic()
+        self._heard, self._doubted, opened = False, True, clock.monotonic()
         useful: asyncio.TimerHandle | None = None
         try:
             async with asyncio.timeout(seconds + GRACE) as self._wait:
                 async with self._client.stream(self.selection.watch(self.version, seconds)) as stream:
-                    self.last_error = None
+                    self.last_error, self._opened, self.behind_since = None, True, float("inf")
                     useful = asyncio.get_running_loop().call_later(SHORTEST_USEFUL_WATCH, self._is_restored)
                     await self._read(stream)
             if not self._heard and clock.monotonic() - opened < SHORTEST_USEFUL_WATCH:
                 raise TransportError(f"the watch of {self.resource.plural} ended at once")
+            self._doubted = not self._heard or clock.monotonic() - opened < seconds - EARLY
             self._pace.reset()
         except TimeoutError:
             pass  # silent for too long, or a list is wanted: either way the next step is the same
@@ -235,6 +260,7 @@ class Informer(Generic[T]):
             if useful is not None:
                 useful.cancel()
             self._wait = None
+            self.behind_since = min(self.behind_since, clock.monotonic())
 
     async def _read(self, stream: Stream) -> None:
         batches = batches_of(stream)
@@ -333,10 +359,14 @@ class Informer(Generic[T]):
     def _replace(self, found: Listing[T]) -> None:
         """The store holds exactly what was listed; then all differences are told."""
         initial = not self.synced.is_set()
+        went_back = is_older(found.version, than=self.version)
+        if went_back:
+            self._failed = True
+            self._tell_trouble(WentBack(f"{self.resource.plural}: the server has gone back to an earlier state"))
         changes: list[Change[T]] = []
         for key, item in found.objects.items():
             old = self.store.get(*key)
-            changes += _changes(old, item, initial)
+            changes += _changes(old, item, initial, by_content=went_back)
             if old is not item:
                 self._keep(item)
         for old in self.store.items():
@@ -345,9 +375,9 @@ class Informer(Generic[T]):
                 self.store.remove(*key)
                 changes += _changes(old, None, initial)
         self.version = found.version
-        self.listed_at = self._began_at
+        self.listed_at = self.behind_since = self._began_at
         self._completed = self._begun
-        self._stale = False
+        self._stale = self._doubted = False
         self.is_absent = False
         self.synced.set()
         self.settled.set()
@@ -380,10 +410,14 @@ class Informer(Generic[T]):
                 self._restored()
 
 
-def _changes(old: T | None, new: T | None, initial: bool) -> list[Change[T]]:
-    """How to tell one difference: a replacement by another object of the same name is a deletion and an addition."""
+def _changes(old: T | None, new: T | None, initial: bool, *, by_content: bool = False) -> list[Change[T]]:
+    """How to tell one difference: a replacement by another object of the same name is a deletion and an addition.
+
+    `by_content`: one version may stand for two states, as after a restored backup.
+    """
     if old is None or new is None:
         return [Change(old, new, initial)] if old is not new else []
     if old.metadata.uid != new.metadata.uid:
         return [Change(old, None, initial), Change(None, new, initial)]
-    return [Change(old, new, initial)] if old.metadata.resource_version != new.metadata.resource_version else []
+    is_same = old.metadata.resource_version == new.metadata.resource_version and not (by_content and old != new)
+    return [] if is_same else [Change(old, new, initial)]

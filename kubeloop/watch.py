@@ -16,10 +16,11 @@ from msgspec import Raw, Struct
 from kubeloop import clock, request
 from kubeloop.client import Client
 from kubeloop.decoding import decoded, why
-from kubeloop.errors import Garbled, Gone
+from kubeloop.errors import ApiError, Garbled, Gone, ServerError, Throttled
 from kubeloop.objects.meta import Resource
 from kubeloop.objects.resource_versions import is_later
 from kubeloop.request import Request
+from kubeloop.shallow import MARK, reaches, shallow
 from kubeloop.shared_events import SharedEvent
 from kubeloop.store import Key, Named
 from kubeloop.unreadable import UNREADABLE
@@ -68,6 +69,10 @@ class Selection(Struct, frozen=True):
     def page(self, limit: int, token: str) -> Request:
         """One page of the present objects; without a version, so the server may not answer from an old cache."""
         return request.list_page(self.resource, self.namespace, self.labels, self.fields, limit=limit, token=token)
+
+    def glance(self) -> Request:
+        """How far the server has come, at the price of the metadata of one object; nothing is converted for it."""
+        return request.list_page(self.resource, self.namespace, self.labels, self.fields, limit=1, metadata_only=True)
 
     def watch(self, version: str, seconds: int) -> Request:
         """What happens after `version`."""
@@ -189,14 +194,22 @@ class Codec(Generic[T]):
             return None
 
     def line(self, data: bytes) -> WatchLine:
-        return decoded(data, self._line, "a line of the watch")
+        try:
+            return self._line.decode(data)
+        except RecursionError:
+            return decoded(shallow(data), self._line, "a line of the watch")
+        except UNREADABLE as error:
+            raise Garbled(f"a line of the watch: the answer cannot be read: {why(error)}") from error
 
     def identity(self, data: bytes | Raw) -> Identity:
         return decoded(data, self._identity, "an object without readable metadata")
 
     def item(self, data: bytes | Raw) -> T | Unreadable:
         try:
-            return self._item.decode(data)
+            item = self._item.decode(data)
+            if MARK not in bytes(data) or not reaches(item):
+                return item
+            raise RecursionError
         except UNREADABLE as error:
             which = self.identity(data)
             return Unreadable(which.key, which.metadata.resource_version, why(error), _labels_of(data))
@@ -209,8 +222,10 @@ class Codec(Generic[T]):
         except msgspec.ValidationError:
             # Some object does not fit: take them one by one, so that only that one is left out.
             raw = self._raw_page.decode(data)
-            items = [self.item(item) for item in raw.items or ()]
-            return items, raw.metadata.resource_version, raw.metadata.token
+        except RecursionError:
+            raw = self._raw_page.decode(shallow(data))
+        items = [self.item(item) for item in raw.items or ()]
+        return items, raw.metadata.resource_version, raw.metadata.token
 
 
 def _labels_of(data: bytes | Raw) -> Mapping[str, str]:
@@ -246,6 +261,21 @@ async def list_all(client: Client, selection: Selection, codec: Codec[T], limit:
             found.add(item)
         if not token:
             return found
+
+
+async def has_gone_back(client: Client, selection: Selection, version: str) -> bool:
+    """Whether the server has not come as far as this version, which it once had: its data is that of a backup.
+
+    A watch from there would be silent until it has come so far, and tell nothing of what was before. What is no answer
+    says nothing, and neither does a refusal that the watch will meet as well.
+    """
+    try:
+        found = await client.page(selection.glance(), Identity)
+    except (Throttled, ServerError):
+        raise
+    except (ApiError, Garbled):
+        return False
+    return is_older(found.resource_version, than=version)
 
 
 class WatchPace:

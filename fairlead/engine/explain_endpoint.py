@@ -151,4 +151,5 @@ def _engine_waits(
         )
     if (seconds := told.behind(key)) > LONG_BEHIND:
         reason, since = Reason.CACHE_BEHIND, now - timedelta(seconds=seconds)
-        yield Block("round", reason.word, about, "waiting for the watch to show earlier writes", reason.clears, since)
+        text = "waiting for the caches: a watch does not show earlier writes, or cannot be had"
+        yield Block("round", reason.word, about, text, reason.clears, since)

@@ -14,7 +14,7 @@ from datetime import datetime
 from functools import partial
 from itertools import count
 from math import inf, nextafter
-from typing import Generic, TypeVar
+from typing import Any, Generic, TypeVar
 
 from msgspec import Struct, structs
 from structlog.types import FilteringBoundLogger
@@ -35,6 +35,7 @@ from fairlead.engine.round_log import RoundLog
 from fairlead.engine.tried_writes import TriedWrites, before_refusal
 from kubeloop import clock
 from kubeloop.errors import ApiError
+from kubeloop.informer import Informer
 from kubeloop.ledger import Cache, Ledger
 from kubeloop.worker import LooksAgain, NotBegun, stepping_aside
 
@@ -357,10 +358,10 @@ class Rounds(Generic[S]):
         """Whether the caches lack what a round of the rollout must see; asks for lists where no watch will bring it.
 
         It must see all writes to what it decides about, whichever rollout of whichever controller made them, and all of
-        its own.
+        its own; and what others did until a moment ago.
         """
-        watched = self._controller.watched(key).values()
-        lacking: list[Cache] = [informer for informer in watched if informer.listed_at < self.listed_since]
+        lacking: list[Cache] = [each for each in self._controller.watched(key).values() if self._is_old(each)]
+        lacking += [each for each in self._controller.optional if _is_of(each, key) and _is_missed(each)]
         scopes = dict.fromkeys((self._scope(key), *self._wrote.get(key, ()), *self._controller.scopes(key)))
         pending = [scope for scope in scopes if self._ledger.pending(scope)]
         for scope in pending:
@@ -373,6 +374,14 @@ class Rounds(Generic[S]):
         self._wrote.pop(key, None)
         self._caught_up(key)
         return False
+
+    def _is_old(self, informer: Informer[Any]) -> bool:
+        """Whether it shows too little of what there is by now.
+
+        What is known to be absent is missed only by whoever cannot do without it.
+        """
+        is_needed = any(informer is each for each in self._controller.informers)
+        return informer.listed_at < self.listed_since or (informer.is_outdated if is_needed else _is_missed(informer))
 
     def _scope(self, key: RolloutKey) -> str:
         """Of what its rounds write to nothing that is rolled; keys of several controllers may be the same."""
@@ -403,3 +412,12 @@ class Rounds(Generic[S]):
             if self._controller.applied is not None:
                 self._controller.applied.forget(scope)
         self._watcher.vanished(key)
+
+
+def _is_of(informer: Informer[Any], key: RolloutKey) -> bool:
+    return informer.selection.namespace in ("", key.namespace)
+
+
+def _is_missed(informer: Informer[Any]) -> bool:
+    """What can be done without, and is known to be absent, shows all there is."""
+    return informer.is_outdated and not informer.is_absent

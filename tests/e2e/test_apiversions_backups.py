@@ -324,6 +324,35 @@ async def test_objects_that_are_written_while_they_are_listed_are_fetched_again(
 
 
 @everywhere(controllers=False, on=("sim",))
+@pytest.mark.parametrize(("failures", "unlisted", "dependents"), [(2, [], 1), (100, ["v1"], 0)])
+async def test_a_group_whose_server_fails_is_asked_again_and_then_named(
+    site: Site, tmp_path: Path, failures: int, unlisted: list[str], dependents: int
+) -> None:
+    """What is left out without a word is never pointed to an owner that is made again, and collected as garbage."""
+    shop = await a_shop(site, 1)
+    owner = (await shop.live("w-0"))["metadata"]
+    reference = {"apiVersion": shop.resource().api_version, "kind": "Widget", "name": "w-0", "uid": owner["uid"]}
+    await site.create(CONFIG_MAPS, {"metadata": {"name": "owned", "ownerReferences": [reference]}})
+    transport = site.ground.transport("admin")
+    send = transport.send
+    left = [failures]
+
+    async def failing(request: Request) -> Response:
+        if request.target == "/api/v1" and left[0]:
+            left[0] -= 1
+            return Response(503, b"service unavailable")
+        return await send(request)
+
+    transport.send = failing  # type: ignore[method-assign]
+    place = tmp_path / "backup"
+
+    assert await called("backup", Client(transport), shop.name, "--out", str(place), *QUIET) == codes.DONE
+
+    manifest = json.loads((place / "manifest.json").read_text())
+    assert (manifest.get("unlisted") or [], len(manifest.get("dependents") or [])) == (unlisted, dependents)
+
+
+@everywhere(controllers=False, on=("sim",))
 async def test_a_backup_asks_no_faster_than_it_is_told(site: Site, tmp_path: Path) -> None:
     shop, begun = await a_shop(site, 6), clock.monotonic()
 

@@ -9,8 +9,10 @@ import msgspec
 
 from fairlead.contracts.apiversions.commands import codes
 from kubeloop import request
+from kubeloop.client import Client
 from kubeloop.objects.core import SECRETS
 from kubeloop.objects.meta import Ref, Resource
+from kubeloop.request import Request, Response
 from tests.e2e.api_commands import Ran, api
 from tests.e2e.clusters import CUSTOM_RESOURCES, Site, everywhere
 from tests.e2e.history import Tree
@@ -192,3 +194,20 @@ async def test_owners_are_named_in_the_hub_which_need_not_be_stored_yet(site: Si
     assert "managedFields of 1 object name v2 and ownerReferences of 1 dependent name v3 now" in ran.out
     after = await read(site.client, Ref(SECRETS, site.namespace, "belonging"))
     assert after["metadata"]["ownerReferences"][0]["apiVersion"] == f"{GROUP}/v3"
+
+
+@everywhere(controllers=False, on=("sim",))
+async def test_a_group_whose_server_fails_is_named(site: Site) -> None:
+    await stored_in_v1(site, 1, manager="a")
+    transport = site.ground.transport("admin")
+    send = transport.send
+
+    async def failing(request: Request) -> Response:
+        return Response(503, b"service unavailable") if request.target == "/apis/apps/v1" else await send(request)
+
+    transport.send = failing  # type: ignore[method-assign]
+
+    ran = await api(Client(transport), "fix-refs", NAME, *PACE)
+
+    assert ran.code == codes.DONE, ran.err
+    assert "not looked at, because they cannot be listed: apps/v1" in ran.out

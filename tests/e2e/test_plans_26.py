@@ -2,16 +2,25 @@
 
 from __future__ import annotations
 
+import asyncio
+from typing import Any
+
+import msgspec
+
 from fairlead.contracts.plans.install.definitions import definitions as all_definitions
 from fairlead.contracts.plans.kinds import FAILED, WORKLOAD_DEFINITIONS
-from kubeloop.objects.meta import Resource
-from tests.e2e.clusters import Site, everywhere
+from fairlead.engine.driver.answer_cache import SERVED_FOR
+from kubeloop import request
+from kubeloop.errors import NotFound
+from kubeloop.objects.meta import Ref, Resource
+from tests.e2e.clusters import CUSTOM_RESOURCES, Site, everywhere
 from tests.e2e.history import Tree
 from tests.e2e.installing import define
 from tests.e2e.plan_play import Play, batches, begin, pods_of, reference
 from tests.e2e.plans import definitions
 
 GIZMOS = Resource("toys.example.com", "v1", "gizmos", "Gizmo")
+LATER_GIZMOS = Resource("toys.example.com", "v2", "gizmos", "Gizmo")
 FREE: Tree = {"type": "object", "x-kubernetes-preserve-unknown-fields": True}
 GIZMO_DEFINITION: Tree = {
     "apiVersion": "apiextensions.k8s.io/v1",
@@ -124,3 +133,55 @@ async def test_a_custom_workload_that_is_not_there_is_named(site: Site) -> None:
     await play.roll(batches(1), reference("d2", GIZMOS))
 
     await play.until(lambda: play.condition("RolloutSpecVerifying").get("message") == "the Gizmo d2 is not there")
+
+
+async def serve(site: Site) -> None:
+    """The same controller, in whichever version Gizmos are served, for runs that change it."""
+    while True:
+        for resource in (GIZMOS, LATER_GIZMOS):
+            try:
+                listed = await site.client.list(resource, dict[str, Any], namespace=site.namespace)
+            except NotFound:
+                continue
+            for tree in listed.items:
+                generation, spec = tree["metadata"]["generation"], tree["spec"]
+                if tree.get("status", {}).get("observedGeneration") != generation:
+                    count = 0 if spec.get("stopped") else spec["count"]
+                    status = {"there": count, "serving": count, "observedGeneration": generation}
+                    await site.write_status(resource, tree["metadata"]["name"], status)
+        await asyncio.sleep(1)
+
+
+@everywhere(definitions=needed, on=("sim",))
+async def test_a_custom_kind_that_is_served_in_another_version_from_now_on_is_rolled_on(site: Site) -> None:
+    """The definition is upgraded in the middle of a rollout: the version that is watched is served no longer."""
+    await define(site, *needed()[1:])
+    play = await begin(site)
+    site.start(serve(site))
+    spec = {"definitionRef": {"name": "gizmos.toys.example.com"}, "extension": {"rollout": PATHS}}
+    await site.create(WORKLOAD_DEFINITIONS, {"metadata": {"name": "gizmo"}, "spec": spec})
+    for name, count in (("d1", 4), ("d2", 0)):
+        gizmo = {"count": count, "stopped": name == "d2", "template": pods_of(name, name)["template"]}
+        await site.create(GIZMOS, {"metadata": {"name": name}, "spec": gizmo})
+    await play.roll(batches("50%", "50%", batchPartition=0), reference("d2", GIZMOS), reference("d1", GIZMOS))
+
+    async def size(resource: Resource, name: str) -> int:
+        found = await site.get(resource, name)
+        return -1 if found is None else int(found["spec"]["count"])
+
+    async def is_half() -> bool:
+        return (await size(GIZMOS, "d1"), await size(GIZMOS, "d2")) == (2, 2)
+
+    await site.until(is_half, every=1.0)
+
+    (version,) = GIZMO_DEFINITION["spec"]["versions"]
+    versions = [{**version, "storage": False, "served": False}, {**version, "name": "v2"}]
+    body = msgspec.json.encode({"spec": {"versions": versions}})
+    name = GIZMO_DEFINITION["metadata"]["name"]
+    await site.client.call(request.patch(Ref(CUSTOM_RESOURCES, "", name), request.MERGE_PATCH, body))
+    await asyncio.sleep(60)
+    await play.plan({"batchPartition": 1})
+    await play.ends(within=SERVED_FOR + 60)
+
+    assert (await size(LATER_GIZMOS, "d1"), await size(LATER_GIZMOS, "d2")) == (0, 4)
+    assert FAILED not in play.states()

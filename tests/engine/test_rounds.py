@@ -9,6 +9,7 @@ import pytest
 from msgspec import structs
 
 from fairlead.contracts.zones import gather as gathering
+from fairlead.contracts.zones.kinds import ZONE_SOAK
 from fairlead.core.ask import Answers
 from fairlead.engine.controller import RolloutKey
 from fairlead.engine.manager import CATCH_UP_SECONDS, Manager
@@ -16,9 +17,10 @@ from kubeloop import clock, request
 from kubeloop.errors import TransportError
 from kubeloop.ledger import SETTLE
 from kubeloop.objects.apps import STATEFULSETS
+from kubeloop.objects.core import PODS
 from kubeloop.objects.meta import Ref
 from kubeloop.request import Request, Response, Stream, Transport
-from kubesim.faults import Fault
+from kubesim.faults import Fault, Faulty
 from tests.builders import a_pod, a_zone, pods_of, seen
 from tests.engine.world import World, play, touch_a_pod
 
@@ -264,5 +266,42 @@ def test_a_round_that_asks_nothing_gathers_once() -> None:
             await rounds.run(RolloutKey(("test", "one")))
 
             assert gathered == [("test", "one")]
+
+    play(scenario)
+
+
+@pytest.mark.parametrize("code", [429, 403, 404], ids=["shed", "forbidden", "not served"])
+def test_a_rollout_is_not_decided_by_a_cache_that_nothing_brings_up_to_date(code: int) -> None:
+    """The API server refuses watches and lists, and takes writes: what happened meanwhile is not known."""
+
+    async def scenario(world: World) -> None:
+        await world.zone("zone-a", "one")
+        await world.zone("zone-b", "one")
+        for name in ("zone-a", "zone-b"):
+            await world.change(STATEFULSETS, "test", name, {"metadata": {"annotations": {ZONE_SOAK: "5m"}}})
+        through = Faulty(world.wire, ["watch pods #1: break 60s", "watch statefulsets #1: break 60s"])
+        async with world.operating(through):
+
+            def refuse(request: Request) -> Fault | None:
+                is_read = request.method == "GET" and request.path.endswith(("/pods", "/statefulsets"))
+                return Fault("status", 1, code) if is_read else None
+
+            await world.roll("zone-a", "zone-b")
+            await world.until(lambda: world.is_rolled("test", "zone-a"))
+            rolled = world.deleted()
+            await asyncio.sleep(10)
+            world.fault = refuse
+            await asyncio.sleep(90)
+            held = {"metadata": {"annotations": {"fairlead.dev/sim-hold": "true"}}}
+            await world.change(PODS, "test", "zone-a-1", held)
+            await asyncio.sleep(400)
+            assert world.deleted() == rolled, "whether zone a has been ready for so long is not known"
+
+            world.fault = lambda _: None
+            await asyncio.sleep(60)
+            assert world.deleted() == rolled, "it is not ready"
+
+            await world.change(PODS, "test", "zone-a-1", {"metadata": {"annotations": {"fairlead.dev/sim-hold": None}}})
+            await world.until(lambda: world.is_rolled("test", "zone-b"), within=500)
 
     play(scenario)

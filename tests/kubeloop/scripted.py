@@ -2,7 +2,7 @@
 
 It keeps JSON trees by path, counts versions over all of them, keeps a history for watches, and checks the version of a
 replacement. Tests break it by `fault` (called around every request), `freeze`, `end_watches`, `break_watches`,
-`compact` and `inject`.
+`compact`, `restore` and `inject`.
 """
 
 from __future__ import annotations
@@ -104,6 +104,17 @@ class Scripted:
         """Requests of that method whose query has these values."""
         return [r for r in self.requests if r.method == method and query.items() <= dict(r.query).items()]
 
+    def backup(self) -> tuple[int, dict[str, Tree]]:
+        """What `restore` takes."""
+        return self.version, dict(self.objects)
+
+    def restore(self, backup: tuple[int, dict[str, Tree]], *, breaks: bool = True) -> None:
+        """All is as it was, the version too; nothing tells what has gone, and a watch from later on is silent."""
+        self.version, self.objects = backup[0], dict(backup[1])
+        self._history = [each for each in self._history if each[0] <= self.version]
+        for watch in self._watches:
+            watch.finish(TransportError("the server has ended") if breaks else None)
+
     @property
     def open_watches(self) -> int:
         return len(self._watches)
@@ -127,11 +138,12 @@ class Scripted:
             return
         query = dict(request.query)
         watch = _Watch(request.path)
-        if int(query["resourceVersion"]) < self._compacted:
+        watch.after = int(query["resourceVersion"])
+        if watch.after < self._compacted:
             yield _Watch.refusing(failure(410, "Expired"))
             return
         for version, kind, tree in self._history:
-            if version > int(query["resourceVersion"]) and watch.covers(tree):
+            if version > watch.after and watch.covers(tree):
                 watch.push(msgspec.json.encode({"type": kind, "object": tree}))
         self._watches.append(watch)
         try:
@@ -195,7 +207,7 @@ class Scripted:
         self._history.append((self.version, kind, tree))
         line = msgspec.json.encode({"type": kind, "object": tree})
         for watch in self._watches:
-            if watch.covers(tree):
+            if watch.covers(tree) and self.version > watch.after:
                 watch.push(line)
 
 
@@ -207,6 +219,8 @@ class _Watch:
         self.status = status
         self.headers: Mapping[str, str] = headers or {}
         self.frozen = False
+        self.after = 0
+        """The version that its events come after."""
         self._lines: list[bytes] = []
         self._news = asyncio.Event()
         self._ended = False

@@ -80,3 +80,35 @@ def test_two_candidates_never_both_pass_the_gate_whatever_happens(seed: int) -> 
             await candidate.stop()
 
     play(scenario, seed=seed)
+
+
+@pytest.mark.parametrize("seed", range(10))
+def test_a_lease_of_a_restored_backup_makes_nobody_the_leader_beside_another(seed: int) -> None:
+    """It names one that led when the backup was made, and stands by now."""
+
+    async def scenario() -> None:
+        api = Scripted()
+        before = Candidate(api, "before", seed=seed).start()
+        await before.leading.wait()
+        backup = api.backup()
+        await asyncio.sleep(300)
+        await before.stop()
+        now = Candidate(api, "now", seed=100 + seed).start()
+        await now.leading.wait()
+        before.start()
+        await asyncio.sleep(300 + seed / 4)
+        assert now.passes()
+
+        api.restore(backup)
+
+        led = []
+        for _ in range(600):
+            await asyncio.sleep(0.1)
+            passing = [one.election._identity for one in (before, now) if one.passes()]
+            assert len(passing) < 2
+            led += passing
+        assert led[-1:], "somebody leads again"
+        await before.stop()
+        await now.stop()
+
+    play(scenario)

@@ -107,6 +107,26 @@ def test_the_server_says_when_to_come_back() -> None:
     play(scenario)
 
 
+def test_a_server_that_asks_for_an_hour_is_asked_again_after_a_minute() -> None:
+    """As a page of maintenance does, which is gone in a moment; a store that is not filled keeps all from beginning."""
+
+    async def scenario() -> None:
+        scene = Scene()
+        scene.api.put(a_pod("a"))
+        scene.api.fault = once(failure(503, "Maintenance", headers={"retry-after": "3600"}), watch=False)
+        task = asyncio.create_task(scene.informer.run())
+        await asyncio.sleep(59)
+        assert not scene.informer.synced.is_set()
+
+        await asyncio.sleep(2)
+
+        assert scene.names() == ["a"]
+        task.cancel()
+        await asyncio.gather(task, return_exceptions=True)
+
+    play(scenario)
+
+
 def test_after_a_failure_it_is_told_once_that_a_watch_stays_open_again() -> None:
     async def scenario() -> None:
         scene = Scene()

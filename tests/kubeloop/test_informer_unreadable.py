@@ -2,8 +2,17 @@
 
 from __future__ import annotations
 
+import msgspec
+import pytest
+from msgspec import Raw, Struct
+
+from kubeloop.decoding import decoded
+from kubeloop.errors import Garbled
+from kubeloop.objects.core import PodMeta
+from kubeloop.request import Request, Response
+from kubeloop.watch import Codec, Unreadable
 from tests.kubeloop.informing import Scene, play, running, settle
-from tests.kubeloop.scripted import a_pod
+from tests.kubeloop.scripted import Tree, a_pod
 
 
 def test_an_object_that_cannot_be_read_is_reported_and_skipped_in_a_list() -> None:
@@ -75,3 +84,84 @@ def test_an_object_that_cannot_be_read_is_reported_once_for_each_of_its_versions
             assert scene.restored == []
 
     play(scenario)
+
+
+DEEP = 20_000
+NESTED = [
+    pytest.param(b'{"f:a":' * DEEP + b"{}" + b"}" * DEEP, id="maps"),
+    pytest.param(b"[" * DEEP + b"]" * DEEP, id="lists"),
+    pytest.param(b'["]}\\"",' * DEEP + b"1" + b"]" * DEEP, id="brackets in texts"),
+]
+
+
+def nested(tree: Tree, where: str, value: bytes) -> bytes:
+    """The object with that value under a name that only it has."""
+    return msgspec.json.encode({**tree, "metadata": {**tree["metadata"], where: "HERE"}}).replace(b'"HERE"', value)
+
+
+@pytest.mark.parametrize("value", NESTED)
+def test_an_object_with_more_nesting_than_can_be_followed_keeps_no_other_from_being_read(value: bytes) -> None:
+    """API servers keep managedFields as they are given, of any kind, by whoever may write one object."""
+
+    async def scenario() -> None:
+        scene = Scene()
+        scene.api.put(a_pod("a"))
+        scene.api.put(a_pod("b"))
+        deep = {**a_pod("deep")["metadata"], "resourceVersion": "102"}
+
+        async def answered(request: Request, when: str) -> Response | None:
+            if when == "before" or ("watch", "true") in request.query:
+                return None
+            trees = [*scene.api.objects.values()]
+            items = [msgspec.json.encode(each) for each in trees]
+            items.append(nested({"metadata": deep}, "managedFields", value))
+            return Response(200, b'{"metadata":{"resourceVersion":"102"},"items":[%b]}' % b",".join(items))
+
+        scene.api.fault = answered
+        async with running(scene):
+            assert scene.names() == ["a", "b", "deep"]
+
+            later = nested({"metadata": {**deep, "labels": {"app": "web"}, "resourceVersion": "110"}}, "x", value)
+            scene.api.inject_line(b'{"type":"MODIFIED","object":' + later + b"}")
+            await settle()
+            assert [pod.metadata.name for pod in scene.informer.store.by("app", "web")] == ["deep"]
+
+            unreadable = nested({"metadata": {**deep, "resourceVersion": "111"}}, "labels", value)
+            scene.api.inject_line(b'{"type":"MODIFIED","object":' + unreadable + b"}")
+            await settle()
+            assert list(scene.informer.unreadable) == [("ns", "deep")]
+
+            scene.api.inject_line(b'{"type":"DELETED","object":' + later.replace(b'"110"', b'"112"') + b"}")
+            await settle()
+            assert scene.names() == ["a", "b"]
+            assert scene.api.open_watches == 1
+            assert len(scene.troubles) == 1
+
+    play(scenario)
+
+
+class Loose(Struct, frozen=True):
+    """A struct that holds whatever is there."""
+
+    metadata: PodMeta
+    spec: Raw = Raw(b"{}")
+
+
+@pytest.mark.parametrize("value", NESTED)
+def test_what_is_asked_for_and_lies_too_deep_is_never_shown_cut(value: bytes) -> None:
+    codec = Codec(Loose)
+    body = b'{"metadata":{"name":"a","namespace":"ns","uid":"u","resourceVersion":"5"},"spec":{"x":%b}}' % value
+
+    items, version, _ = codec.page(b'{"metadata":{"resourceVersion":"7"},"items":[%b]}' % body)
+
+    assert version == "7"
+    assert [type(each) for each in items] == [Unreadable]
+    with pytest.raises(Garbled):
+        decoded(body, Loose, "a test")
+    with pytest.raises(Garbled):
+        decoded(body, Named, "a test", whole=True)
+    assert decoded(body, Named, "a test").metadata.name == "a"
+
+
+class Named(Struct, frozen=True):
+    metadata: PodMeta

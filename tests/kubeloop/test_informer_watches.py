@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable
+from collections.abc import AsyncIterator, Callable
+from contextlib import asynccontextmanager
+from typing import Any
 
 import pytest
 
@@ -139,5 +141,33 @@ def test_a_line_that_is_no_event_breaks_the_watch_only() -> None:
 
             assert scene.names() == ["a", "b"]
             assert scene.api.lists_served == 1
+
+    play(scenario)
+
+
+@pytest.mark.parametrize("line", [b"", b'{"type":"MODIFIED","object":{"metadata":{"name":"a'])
+def test_what_no_watch_can_bring_is_listed(line: bytes) -> None:
+    """As an event that a proxy cuts off, each time at the same place."""
+
+    async def scenario() -> None:
+        scene = Scene()
+        scene.api.put(a_pod("a"))
+        async with running(scene):
+            watch = scene.api.stream
+
+            @asynccontextmanager
+            async def cut_off(request: Request) -> AsyncIterator[Any]:
+                async with watch(request) as opened:
+                    opened._lines[:] = [line] if line else []
+                    scene.api.break_watches()
+                    yield opened
+
+            scene.api.stream = cut_off  # type: ignore[method-assign]
+            scene.api.break_watches()
+            scene.api.put(a_pod("b"))
+            await asyncio.sleep(30)
+
+            assert scene.names() == ["a", "b"]
+            assert len(scene.api.requests) < 20
 
     play(scenario)

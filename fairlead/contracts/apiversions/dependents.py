@@ -1,7 +1,7 @@
 """Dependents: objects of other kinds that name objects of a CRD as their owners, found page by page (section 2.3).
 
 Only metadata is read. Kinds are those that somebody names, else all that can be listed; of these, one that this user
-may not list is left out and named.
+may not list is left out and named, and so is a group whose server fails.
 """
 
 from __future__ import annotations
@@ -87,16 +87,23 @@ async def search(
     `stored` is a kind in the version that its objects are read and written in without anybody who converts them.
     """
     if not named:
-        every = [each for each in await listable(client) if each.kind not in UNOWNED]
-        return Search(client, tuple(_as_stored(each, stored) for each in every), page)
-    kinds = []
+        every = await listable(client)
+        kinds = tuple(_as_stored(each, stored) for each in every.kinds if each.kind not in UNOWNED)
+        return Search(client, kinds, page, [*every.unasked])
+    found = []
     for group, kind in named:
         served = await discover(client, group, kind)
         if not served:
             shown = f"{group}/{kind}" if group else kind
             raise Precondition(f"no kind {shown} is served here: correct --dependents, which is GROUP/KIND")
-        kinds.append(_as_stored(served[0].resource, stored))
-    return Search(client, tuple(kinds), page)
+        found.append(_as_stored(served[0].resource, stored))
+    return Search(client, tuple(found), page)
+
+
+def unasked(groups: Sequence[str]) -> str:
+    """What a search says before anything is written that leaves these out."""
+    which = ", ".join(groups)
+    return f"the server of {which} fails, so objects of its kinds that name these as owners are not looked at"
 
 
 def _as_stored(resource: Resource, stored: Resource | None) -> Resource:

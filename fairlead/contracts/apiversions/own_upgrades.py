@@ -21,7 +21,7 @@ from fairlead.contracts.apiversions.decide.offline.backup_format import BadBacku
 from fairlead.contracts.apiversions.decide.offline.upgrade_journal import FINAL, UpgradeJournal, UpgradePhase
 from fairlead.contracts.apiversions.decide.rule_sets import KIND, RuleSet, RulesRejected, read_rules
 from fairlead.contracts.apiversions.decide.trees import Tree
-from fairlead.contracts.apiversions.dependents import search
+from fairlead.contracts.apiversions.dependents import search, unasked
 from fairlead.contracts.apiversions.kinds import CRD_OWNER, MANAGED_BY
 from fairlead.contracts.apiversions.named_rules import expanded
 from fairlead.contracts.apiversions.offline_upgrade import Upgrade, carried_on
@@ -159,12 +159,15 @@ class OwnUpgrades:
             backup = await asyncio.to_thread(opened, place)
         directory = DirectoryRecords(backup)
         directory.load()
+        through = await search(context.client, ())
+        if through.unlisted:
+            self._tell(live, "OfflineUpgradeOmits", unasked(through.unlisted), warning=True)
         upgrade = Upgrade(
             plan=plan,
             begun=begun,
             backup=backup,
             directory=directory,
-            kinds=(await search(context.client, ())).kinds,
+            kinds=through.kinds,
             summaries=self._summaries,
             entry=self._entry(plan.crd),
         )

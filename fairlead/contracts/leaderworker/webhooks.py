@@ -53,8 +53,9 @@ def evictions(watched: Watched) -> WebhookEndpoint[EvictionSnapshot]:
         found = watched.find(review.namespace)
         if found is None:
             return EvictionSnapshot(review, is_watched=False)
-        pod = found.pods.store.get(review.namespace, review.name)
-        key = None if pod is None else set_of(pod)
+        # What no watch keeps in step says of nothing that it is nobody's business: it is read live.
+        pod = None if found.pods.is_outdated else found.pods.store.get(review.namespace, review.name)
+        key = None if pod is None or found.sets.is_outdated else set_of(pod)
         given = None if key is None else found.sets.store.get(*key)
         return EvictionSnapshot(review, pod, given, answers=answers)
 

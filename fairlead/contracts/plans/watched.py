@@ -59,8 +59,15 @@ class _Kind:
 
     def __init__(self, watch: Callable[[Resource], Informer[StoredWorkload]], resources: tuple[Resource, ...]) -> None:
         self._watch = watch
+        self._known = resources
         self._left = list(resources)
         self._informers = [watch(self._left.pop(0))]
+
+    def learn(self, resources: tuple[Resource, ...]) -> None:
+        """It is served like this by now: a version may have come, and the one before gone, or its scope be another."""
+        new = tuple(each for each in resources if each not in self._known)
+        self._known += new
+        self._left += new
 
     @property
     def informer(self) -> Informer[StoredWorkload] | None:
@@ -95,23 +102,28 @@ class WatchedWorkloads:
     def want(self, reference: WorkloadReference, answers: Answers | None = None) -> None:
         """From now on its kind is watched; where it is no built-in one, as soon as discovery has told its resource."""
         kind = (reference.group, reference.kind)
-        if kind not in self._kinds:
-            resources = BUILT_IN.get(kind) or served_resource(answers or Answers(), reference)
-            if resources:
-                self._kinds[kind] = _Kind(self._watch, resources)
+        resources = BUILT_IN.get(kind) or served_resource(answers or Answers(), reference)
+        if kind in self._kinds:
+            self._kinds[kind].learn(resources)
+        elif resources:
+            self._kinds[kind] = _Kind(self._watch, resources)
         if kind in (_key(STATEFULSETS), _key(DAEMON_SETS)):
             self._watch_pods()
 
     def is_unserved(self, reference: WorkloadReference) -> bool:
-        """Whether the cluster is known to serve no version of it."""
-        found = self._kinds.get((reference.group, reference.kind))
-        return found is not None and found.informer is None
+        """Whether the cluster is known to serve no version of it; of kinds that are not built in, discovery tells."""
+        kind = (reference.group, reference.kind)
+        found = self._kinds.get(kind)
+        return found is not None and found.informer is None and kind in BUILT_IN
 
     def is_unlisted(self, reference: WorkloadReference) -> bool:
-        """Whether it is watched, and it is not known yet what there is of it."""
-        found = self._kinds.get((reference.group, reference.kind))
-        informer = None if found is None else found.informer
-        return informer is not None and not informer.synced.is_set()
+        """Whether it is watched, and it is not known yet what there is of it, or in which version it is served now."""
+        kind = (reference.group, reference.kind)
+        found = self._kinds.get(kind)
+        if found is None:
+            return False
+        informer = found.informer
+        return kind not in BUILT_IN if informer is None else not informer.synced.is_set()
 
     def live(self, namespace: str, reference: WorkloadReference) -> tuple[Resource, StoredWorkload] | None:
         found = self._kinds.get((reference.group, reference.kind))

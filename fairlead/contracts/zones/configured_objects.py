@@ -60,7 +60,10 @@ class Configured(Generic[C]):
         return self._configurations.of(namespace)
 
     def known_of(self, namespace: str) -> tuple[C, ...] | None:
-        """None until it is known which there are."""
+        """None until it is known which there are, and again when that was too long ago."""
+        if self.informer.is_outdated and not self.informer.is_absent:
+            self.informer.ask_for_list()
+            return None
         return self.of(namespace) if self.informer.settled.is_set() else None
 
     def _take(self, change: Change[ConfigurationObject]) -> None:

@@ -58,7 +58,7 @@ def _lookups(watched: Mapping[str, WatchedZones]) -> CacheLookups:
 
     def pod(namespace: str, name: str) -> Pod | None:
         each = watched.get(namespace) or watched.get("")
-        return None if each is None else each.pods.store.get(namespace, name)
+        return None if each is None or each.pods.is_outdated else each.pods.store.get(namespace, name)
 
     def zones(namespace: str) -> tuple[StatefulSet, ...]:
         each = watched.get(namespace) or watched.get("")

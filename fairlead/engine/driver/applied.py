@@ -16,6 +16,7 @@ from fairlead.core.digests import digest_of
 from kubeloop import clock
 from kubeloop.objects.meta import OwnerReference, Ref, Resource
 from kubeloop.store import Named, Readable
+from kubeloop.watch import is_older
 
 SERVES = 2400.0
 """Seconds after which a body is applied again in any case: somebody may have changed what no generation counts."""
@@ -25,6 +26,8 @@ class _Entry(Struct, frozen=True):
     digest: str
     mark: str
     until: float
+    version: str = ""
+    """That the apply left, where it is known."""
 
 
 class Marked(Protocol):
@@ -72,8 +75,8 @@ class Applied:
     def __len__(self) -> int:
         return sum(map(len, self._entries.values()))
 
-    def note(self, scope: str, ref: Ref, body: bytes, mark: str) -> None:
-        entry = _Entry(digest_of(body), mark, clock.monotonic() + SERVES)
+    def note(self, scope: str, ref: Ref, body: bytes, mark: str, version: str = "") -> None:
+        entry = _Entry(digest_of(body), mark, clock.monotonic() + SERVES, version)
         self._entries.setdefault(scope, {})[Ref(ref.resource, ref.namespace, ref.name)] = entry
 
     def forget(self, scope: str) -> None:
@@ -92,4 +95,5 @@ def _is_shown(ref: Ref, entry: _Entry, cache: ReadableCache | None) -> bool:
     item = cache.store.get(ref.namespace, ref.name) if cache is not None else None
     if item is None or item.metadata.deletion_timestamp is not None:
         return False
-    return entry.mark == mark_of(item.metadata)
+    # An older version comes of a restored backup, and after it the same generations are of other contents.
+    return entry.mark == mark_of(item.metadata) and not is_older(item.metadata.resource_version, than=entry.version)

@@ -197,7 +197,7 @@ async def _send(write: AnyWrite, scope: str, effects: Effects) -> tuple[str, str
     else:
         effects.ledger.wrote(scope, structs.replace(ref, uid=written.uid or ref.uid), written.resource_version)
         if isinstance(write, Apply | Replace) and effects.applied is not None:
-            effects.applied.note(scope, ref, write.body, mark_of(written))
+            effects.applied.note(scope, ref, write.body, mark_of(written), written.resource_version)
     return "ok", written.resource_version
 
 

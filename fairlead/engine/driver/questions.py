@@ -200,7 +200,7 @@ _OBJECT = msgspec.json.Decoder(_Object)
 
 def _object(body: bytes, what: str) -> bytes:
     """The body, which is an object of the API in UTF-8; raises Garbled for anything else."""
-    decoded(body, _OBJECT, what)
+    decoded(body, _OBJECT, what, whole=True)
     try:
         body.decode()
     except UnicodeDecodeError as error:

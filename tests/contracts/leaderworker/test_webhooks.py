@@ -11,6 +11,8 @@ import pytest
 from fairlead.contracts.leaderworker.decide.reviews import ReviewSnapshot
 from fairlead.contracts.leaderworker.deciders import DECIDERS
 from fairlead.contracts.leaderworker.kinds import GROUP_INDEX
+from fairlead.contracts.leaderworker.settings import Settings
+from fairlead.contracts.leaderworker.watched import Watched
 from fairlead.contracts.leaderworker.webhooks import (
     DEFAULT_POD,
     DEFAULT_SET,
@@ -18,17 +20,24 @@ from fairlead.contracts.leaderworker.webhooks import (
     VALIDATE_POD,
     VALIDATE_SET,
     endpoints,
+    evictions,
 )
+from fairlead.core.ask import Answers, Need
 from fairlead.core.decision import Admit
 from fairlead.core.replay import DecidedRound, record_of, replayed
 from fairlead.engine.driver.questions import AskContext
 from fairlead.engine.webhooks.admission import AdmissionContext
 from fairlead.engine.webhooks.afterwards import Afterwards
 from fairlead.engine.webhooks.handlers import Webhooks
+from kubeloop import clock
 from kubeloop.calls import Reply
+from kubeloop.informer import LONGEST_UNWATCHED
 from kubesim.time import run
 from tests.builders import NOW
+from tests.contracts.leaderworker.decide.evicting import a_member, an_eviction
 from tests.contracts.leaderworker.decide.sets import a_pod, a_review, a_set
+from tests.contracts.leaderworker.decide.some import a_set as an_unbounded_set
+from tests.engine.alone import caches_of
 from tests.engine.webhooks.benches import body, call, response_of
 from tests.engine.world import Log
 from tests.kubeloop.scripted import Scripted
@@ -107,3 +116,23 @@ def test_a_recorded_review_is_decided_alike(path: str) -> None:
     again = replayed(record_of(DecidedRound(path, "test/a", "uid-1", NOW, seen, made), ReviewSnapshot, "0"), DECIDERS)
 
     assert not again.changes
+
+
+@pytest.mark.parametrize("which", ["pods", "sets"])
+def test_a_cache_that_nothing_brings_up_to_date_does_not_say_that_an_eviction_is_nobodys_business(which: str) -> None:
+    """What came meanwhile, be it the pod or the budget of its set, is read live."""
+
+    async def scenario() -> None:
+        client = Scripted().client()
+        watched = Watched(caches_of(client, Log().logger()), (), Settings())
+        found = watched.of("default")
+        found.pods.store.put(a_member(0, 1))
+        found.sets.store.put(an_unbounded_set())
+        endpoint, review = evictions(watched), an_eviction("a-0-1")
+        assert isinstance(endpoint.judge(endpoint.gather(review, Answers()), NOW), Admit)
+
+        getattr(found, which).behind_since = clock.monotonic() - LONGEST_UNWATCHED - 1
+
+        assert isinstance(endpoint.judge(endpoint.gather(review, Answers()), NOW), Need)
+
+    run(scenario())

@@ -21,7 +21,7 @@ from kubeloop.objects.core import PODS
 from kubeloop.objects.meta import Ref, Resource
 from kubeloop.records import Outdated
 from kubeloop.request import Request
-from kubesim.faults import Fault
+from kubesim.faults import Fault, Faulty
 from tests.engine.world import World, a_statefulset, play
 from tests.operator_parts import ZONES as PART
 
@@ -125,6 +125,35 @@ def test_without_budgets_in_the_cluster_pods_roll_and_later_ones_are_taken_up(st
             world.fault = lambda _: None
             await asyncio.sleep(35)
 
+            assert (await evict(manager, "zone-a-0"))["status"]["code"] == 403
+
+    play(scenario)
+
+
+def test_budgets_that_nothing_brings_up_to_date_let_nothing_go() -> None:
+    """The API server sheds watches and lists of them, and somebody makes them stricter."""
+
+    async def scenario(world: World) -> None:
+        await define(world)
+        await budget(world, maxUnavailable=2)
+        await zones(world, max_unavailable="2")
+
+        def refuse(request: Request) -> Fault | None:
+            is_read = request.method == "GET" and ZPDBS.plural in request.path
+            return Fault("status", 1, 429) if is_read else None
+
+        through = Faulty(world.wire, f"watch {ZPDBS.plural} #1: break 10s")
+        async with world.operating(through) as manager:
+            world.fault = refuse
+            await asyncio.sleep(60)
+            await world.change(ZPDBS, "test", "budget", {"spec": {"maxUnavailable": 0}})
+            assert (await evict(manager, "zone-a-0"))["status"]["code"] == 429
+            await world.roll("zone-a")
+            await asyncio.sleep(60)
+            assert world.deleted() == []
+
+            world.fault = lambda _: None
+            await world.until(lambda: world.is_rolled("test", "zone-a"))
             assert (await evict(manager, "zone-a-0"))["status"]["code"] == 403
 
     play(scenario)

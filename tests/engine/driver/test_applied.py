@@ -94,6 +94,17 @@ def test_another_object_or_other_metadata_is_not_what_was_applied(other: dict[st
     _virtually(test)
 
 
+def test_what_has_come_to_the_same_generation_after_a_restored_backup_is_not_what_was_applied() -> None:
+    async def test() -> None:
+        applied = Applied()
+        applied.note("scope", REF, BODY, mark_of(_meta("50", generation=2)), "50")
+        assert REF in applied.of("scope", {CONFIGMAPS: _cache("50", generation=2)})
+
+        assert applied.of("scope", {CONFIGMAPS: _cache("41", generation=2)}) == {}
+
+    _virtually(test)
+
+
 def test_what_has_expired_takes_no_room() -> None:
     async def test() -> None:
         applied = Applied()

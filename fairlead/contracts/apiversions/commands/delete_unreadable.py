@@ -32,7 +32,7 @@ from fairlead.contracts.apiversions.decide.unreadable import (
     found_in,
     is_unreadable,
 )
-from fairlead.contracts.apiversions.dependents import search
+from fairlead.contracts.apiversions.dependents import search, unasked
 from fairlead.contracts.apiversions.live_objects import objects
 from fairlead.core.amounts import counted
 from fairlead.core.audit import AuditLine
@@ -162,6 +162,8 @@ async def _dependents(
     group, kind = live["spec"]["group"], live["spec"]["names"]["kind"]
     searched = await search(client, named)
     searched.kinds = tuple(each for each in searched.kinds if (each.group, each.kind) != (group, kind))
+    if searched.unlisted:
+        print(unasked(searched.unlisted), file=sys.stderr)
     found: dict[tuple[str, str], list[str]] = {}
     async for resource, each in searched.found(group, kind):
         for owner in each.owner_references:

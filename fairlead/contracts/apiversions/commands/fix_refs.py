@@ -5,7 +5,7 @@ from __future__ import annotations
 import argparse
 import asyncio
 
-from msgspec import Struct
+from msgspec import Struct, structs
 
 from fairlead.contracts.apiversions.commands import codes, options
 from fairlead.contracts.apiversions.commands.carried import terms_of
@@ -128,7 +128,8 @@ async def _fixed(
         tally=lambda journal: _tally(journal, view),
     )
     with terms_of(given, called.client, MemoryRecords()) as terms:
-        return await run_job(job, terms)
+        ended = await run_job(job, terms)
+    return structs.replace(ended, unlisted=(*looking.unlisted, *ended.unlisted))
 
 
 def _tally(journal: FixJournal, view: FixView) -> RunProgress:

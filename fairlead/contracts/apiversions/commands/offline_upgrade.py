@@ -30,7 +30,7 @@ from fairlead.contracts.apiversions.decide.offline.upgrade_journal import (
     goes_back,
 )
 from fairlead.contracts.apiversions.decide.trees import Tree
-from fairlead.contracts.apiversions.dependents import search
+from fairlead.contracts.apiversions.dependents import search, unasked
 from fairlead.contracts.apiversions.offline_upgrade import Upgrade, carried_on
 from fairlead.contracts.apiversions.told_waits import ToldWaits
 from fairlead.contracts.apiversions.upgrade_plans import (
@@ -213,12 +213,15 @@ class _Begun:
         directory = DirectoryRecords(backup)
         directory.load()
         client = self._client if election is None else self._client.gated(election.gate)
+        through = await search(self._client, given.dependents, given.page_size)
+        if through.unlisted:
+            complain(unasked(through.unlisted))
         upgrade = Upgrade(
             plan=plan,
             begun=begun,
             backup=backup,
             directory=directory,
-            kinds=(await search(self._client, given.dependents, given.page_size)).kinds,
+            kinds=through.kinds,
             summaries=self._summaries,
             entry=self._entry,
             caller=await caller_of(self._client) if begun.freeze else "",
