@@ -252,7 +252,7 @@ class Witness:
             now.earlier.append((event.at, before.statefulset))
             recorded = before.statefulset.status.current_revision
             is_recorded = recorded not in ("", statefulset.status.current_revision) and self._is_operator(event)
-            if is_recorded and (event.by or not _is_written_back(event.object)):
+            if is_recorded and (event.by or not _is_written_back(before.tree, event.object)):
                 self._judge_completion(before, now, event)
             if event.by and self._is_operator(event):
                 self._judge_scaling(before, now, event)
@@ -375,18 +375,20 @@ def _budget(zone: StatefulSet) -> int:
     return max(1, number)
 
 
-def _is_written_back(tree: Tree) -> bool:
+def _is_written_back(before: Tree, tree: Tree) -> bool:
     """Whether the current revision is the StatefulSet controller's: it writes all of the status it worked out.
 
     It repeats a status that conflicted on top of whatever was written meanwhile, so a record can be taken back at any
-    moment. Only asked where nobody tells who wrote; the server does, field by field.
+    moment. It never writes for the record alone, and an operator writes nothing else. Only asked where nobody tells who
+    wrote; the real server does, field by field.
     """
     metadata = tree["metadata"]
     assert isinstance(metadata, Mapping)
-    return any(
+    is_owned = any(
         entry.get("manager") == CONTROLLERS and "f:currentRevision" in entry["fieldsV1"].get("f:status", {})
         for entry in metadata.get("managedFields", ())
     )
+    return is_owned or _but_for_the_record(before) != _but_for_the_record(tree)
 
 
 def _but_for_the_record(tree: Tree) -> dict[str, object]:

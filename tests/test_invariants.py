@@ -263,6 +263,22 @@ def test_a_record_that_the_statefulset_controller_takes_back_is_not_the_operator
         Witness().see_all((*things, recorded_by("fairlead", "new"), recorded_by("fairlead", "old")))
 
 
+def test_nor_is_one_that_it_takes_back_where_nobody_tells_who_owns_the_field() -> None:
+    """Controllers of the embedded cluster own none; they write for what they have counted, and not for the record."""
+    things = [event("ADDED", A, by=""), *(event("ADDED", pod, by="") for pod in pods_of(A, "new"))]
+    witness = Witness().see_all((*things, recorded_by("fairlead", "new")))
+
+    witness.see(counted_again(recorded_by("fairlead", "old")))
+
+    assert witness.completions == ["ingester-zone-a"]
+
+
+def counted_again(record: Event) -> Event:
+    """The same with another number of ready pods."""
+    status = msgspec.convert(record.object["status"], dict[str, object])
+    return msgspec.structs.replace(record, object={**record.object, "status": {**status, "readyReplicas": 1}})
+
+
 def scaling(zone: StatefulSet, by: str = "operator", at: float = 0.0) -> Event:
     """A change of replicas by an operator that pauses a second between passes."""
     return Event("statefulsets", "MODIFIED", tree(zone), by, at, pace=1.0)
