@@ -76,6 +76,9 @@ class RolloutReferee(Judge):
         self._told: dict[str, dict[str, int]] = {}
         self._begun: dict[str, Begun] = {}
         self._sent: dict[tuple[str, Place], Begun] = {}
+        """By operator and object, who asked last for a write of it."""
+        self._sent_by: dict[tuple[str, Place, str], Begun] = {}
+        """The same by the name of the rollout, too: two of them may ask at once."""
         self._removed: set[str] = set()
         """UIDs of workloads that somebody deleted."""
         self._edited: dict[Place, int] = {}
@@ -109,7 +112,8 @@ class RolloutReferee(Judge):
         begun = self._begun.get(doing())
         if begun is not None:
             where = (place.plural, place.name)
-            self._sent[operator, where] = structs.replace(begun, heard=dict(self._told[operator]))
+            begun = structs.replace(begun, heard=dict(self._told[operator]))
+            self._sent[operator, where] = self._sent_by[operator, where, begun.name] = begun
             if place.plural in (*WORKLOADS, PODS):
                 self._check_asked(begun, where, request.body)
             if place.plural == ROUTES:
@@ -258,12 +262,12 @@ class RolloutReferee(Judge):
         if not own:
             self._edited[self.kind, fact.name] = fact.version
         if own and old is not None and entry.subresource == "status":
-            self._check_bound(entry.user, (self.kind, fact.name))
+            where = (self.kind, fact.name)
+            self._check_bound(entry.user, where, self._sent.get((entry.user, where)))
             self._check_status(entry.user, old, fact)
 
-    def _check_bound(self, operator: str, place: Place) -> None:
+    def _check_bound(self, operator: str, place: Place, begun: Begun | None) -> None:
         """R-4: nobody writes onto what was edited since it was read."""
-        begun = self._sent.get((operator, place))
         if begun is not None and self._edited.get(place, 0) > begun.heard.get(place[0], 0):
             self.broken("R-4", f"{operator} wrote {place[1]}, which somebody edited meanwhile")
 
@@ -355,8 +359,9 @@ class RolloutReferee(Judge):
             return
         if entry.user.startswith("operator-") and old is not None:
             self.own_writes.append(f"{entry.verb} {place[1]}")
-            self._check_bound(entry.user, place)
-            self._check_write(entry.user, place, old, new)
+            begun = self._writer(entry.user, place, old, new)
+            self._check_bound(entry.user, place, begun)
+            self._check_write(begun, place, old, new)
         self.record.workloads.setdefault(place, []).append(new)
         self.record.trees[place] = entry.new
 
@@ -378,8 +383,13 @@ class RolloutReferee(Judge):
         if by_somebody and naming and all(new.size > max(each.size, each.original) for each in naming):
             self._drifted[place] = (entry.event.revision, new.size)
 
-    def _check_write(self, operator: str, place: Place, old: WorkloadFact, new: WorkloadFact) -> None:
-        begun = self._sent.get((operator, place))
+    def _writer(self, operator: str, place: Place, old: WorkloadFact, new: WorkloadFact) -> Begun | None:
+        """Nobody claims for another, so a new claim is of whoever has it, although somebody else has asked since."""
+        last = self._sent.get((operator, place))
+        claiming = self.record.rollouts.get(new.claimed_by) if new.claimed_by != old.claimed_by else None
+        return self._sent_by.get((operator, place, claiming[-1].name), last) if claiming else last
+
+    def _check_write(self, begun: Begun | None, place: Place, old: WorkloadFact, new: WorkloadFact) -> None:
         fact = None if begun is None else self.record.rollout(begun.name)
         if begun is None or fact is None:
             return

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from kubesim.faults import Fault
 from tests.chaos.plans.programs import RolloutProgram
-from tests.chaos.plans.steps import BadPlan, FailRollout, Retarget
+from tests.chaos.plans.steps import BadPlan, FailRollout, Pause, Retarget, Second
 from tests.chaos.plans.world import RolledSetting
 from tests.chaos.steps import EndWatches, Wait
 
@@ -23,3 +23,11 @@ def test_a_batch_that_becomes_the_last_once_it_is_rolled_does_not_wait_for_pods_
     fewer = BadPlan({"rolloutBatches": [{"replicas": 1}, {}]})
 
     RolloutProgram(setting, (Wait(3.0), fewer)).play()
+
+
+def test_of_two_rollouts_that_claim_at_once_the_one_that_comes_through_is_the_one_that_claims() -> None:
+    """Both ask before either is answered; who asked last need not be who wrote."""
+    setting = RolledSetting((), kind="pair", size=5, batches=(1, 2, None), leased=True, latency=0.02, routed=True)
+    pauses = (Wait(0.01), Pause(paused=False)) * 5
+
+    RolloutProgram(setting, (Wait(0.01), Pause(paused=False), Wait(0.01), Second(), *pauses)).play()
