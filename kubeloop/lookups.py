@@ -62,5 +62,9 @@ class Lookups:
             with suppress(RuntimeError):  # the loop has ended
                 loop.call_soon_threadsafe(over, tell)
 
-        Thread(target=looking, name="lookup", daemon=True).start()
+        try:
+            Thread(target=looking, name="lookup", daemon=True).start()
+        except RuntimeError as error:  # no more threads are to be had
+            self._turns.release()
+            raise OSError(str(error)) from error
         return await found

@@ -83,16 +83,14 @@ class LogStream:
         """Returns at once."""
         line = text.encode(self._encoding, "backslashreplace")
         with self._lock:
-            if self._thread is None:
-                line = self._written(line)
-                if not line:
-                    return
-                self._keep(line)  # the end of a line belongs to what is written of it
-                self._begin()
-            elif self._bytes + len(line) > self._most:
+            if self._thread is None and not self._waiting and not (line := self._written(line)):
+                return
+            if self._waiting and self._bytes + len(line) > self._most:
                 self._lost += 1
             else:
-                self._keep(line)
+                self._keep(line)  # the first in any case: its end belongs to what is written of it
+            if self._thread is None:
+                self._begin()
 
     def flush(self) -> None:
         """Nothing is held back that could be written."""
@@ -108,7 +106,10 @@ class LogStream:
             self._was_full = True
             atexit.register(self.finish, LAST_SECONDS)
         self._thread = Thread(target=self._drain, name="log", daemon=True)
-        self._thread.start()
+        try:
+            self._thread.start()
+        except RuntimeError:  # no more threads are to be had; the next line tries again
+            self._thread = None
 
     def _keep(self, line: bytes) -> None:
         self._waiting.append(line)

@@ -147,3 +147,21 @@ def test_a_line_longer_than_a_pipe_comes_whole(pipe: Pipe) -> None:
     in_time(lambda: stream.write("next\n"))
 
     assert pipe.lines(2) == ["ä" * 100_000 + "\n", "next\n"]
+
+
+def test_a_process_that_may_have_no_more_threads_fails_by_no_line_and_writes_all_once_it_may(
+    pipe: Pipe, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """As in a container with a limit of processes."""
+    stream = LogStream(pipe.writing.fileno())
+    with monkeypatch.context() as limited:
+        limited.setattr(Thread, "start", none_to_be_had)
+        write_all(stream)
+
+    stream.write("the last\n")
+
+    assert [line.split()[0] for line in pipe.lines(LINES + 1)] == [*map(str, range(LINES)), "the"]
+
+
+def none_to_be_had(_: Thread) -> None:
+    raise RuntimeError("can't start new thread")

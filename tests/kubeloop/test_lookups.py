@@ -6,7 +6,7 @@ import asyncio
 import socket
 from collections.abc import Iterator
 from pathlib import Path
-from threading import Event, Timer
+from threading import Event, Thread, Timer
 from typing import Any
 
 import pytest
@@ -108,3 +108,24 @@ def test_a_name_is_called_or_told_as_none(names: Names) -> None:
 
     assert status == 418
     assert said.endswith("no such host")
+
+
+def test_a_process_that_may_have_no_more_threads_says_so_and_looks_names_up_once_it_may(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """As in a container with a limit of processes: no turn is lost to lookups that never began."""
+
+    def none_to_be_had(_: Thread) -> None:
+        raise RuntimeError("can't start new thread")
+
+    async def scenario() -> str:
+        found = lookups.Lookups()
+        with monkeypatch.context() as limited:
+            limited.setattr(Thread, "start", none_to_be_had)
+            for _ in range(PODS):
+                with pytest.raises(OSError, match="start new thread"):
+                    await asyncio.wait_for(found.getaddrinfo("127.0.0.1", 80), IN_TIME)
+        ((*_, address), *_) = await asyncio.wait_for(found.getaddrinfo("127.0.0.1", 80), IN_TIME)
+        return str(address[0])
+
+    assert asyncio.run(scenario()) == "127.0.0.1"
